@@ -1,0 +1,61 @@
+"""The entry point: without arguments the filter, otherwise the command line.
+
+Imports nothing but sys before it knows what is asked; the filter's start-up time is every deploy's.
+"""
+
+import sys
+
+
+def main() -> int:
+    """Run with the process's arguments and streams; return the exit code."""
+    try:
+        words = [word for word in sys.argv[1:] if word]  # hosts pass unset variables as empty words
+        if words or (sys.stdin is not None and sys.stdin.isatty()):
+            from postrender.cli import run
+
+            return run(words)
+        import gc
+
+        gc.disable()  # nothing here makes cycles, and a stream's nodes are many
+        from postrender.hosts import filter as host
+
+        return host.run(
+            host.STDIN,
+            sys.stdin.buffer if sys.stdin is not None else None,
+            sys.stdout.buffer if sys.stdout is not None else None,
+            sys.stderr,
+        )
+    except BrokenPipeError:
+        return _reader_gone()
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        return _bug(error)
+
+
+def _reader_gone() -> int:
+    """Say nothing and let the interpreter's last flush go nowhere."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 141
+
+
+def _bug(error: Exception) -> int:
+    import os
+
+    if os.environ.get("POSTRENDER_DEBUG"):
+        raise error
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    where = f" at {frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}" if frame is not None else ""
+    sys.stderr.write(
+        f"postrender: error: a bug of postrender: {type(error).__name__}: {error}{where};"
+        " set POSTRENDER_DEBUG=1 for the traceback and please report it\n"
+    )
+    return 70
+
+
+if __name__ == "__main__":
+    sys.exit(main())

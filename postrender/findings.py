@@ -1,0 +1,76 @@
+"""What is said about a manifest: findings, the places they name, and the exit codes.
+
+A finding is a value. Nothing here prints; `views` turns findings into text.
+"""
+
+from __future__ import annotations
+
+from .record import Record
+
+ERROR = "error"
+WARNING = "warning"
+NOTE = "note"
+
+# code -> severity. Each code is a heading in docs/findings.md and a golden case.
+SEVERITIES = {
+    "unreadable": ERROR,
+    "edit-refused": ERROR,
+    "invalid-field": ERROR,
+    "duplicate-service": ERROR,
+    "podgroup-conflict": ERROR,
+    "label-taken": ERROR,
+    "too-many-instances": ERROR,
+    "several-instances": WARNING,
+    "gang-unknown": WARNING,
+    "runtime-unresolved": WARNING,
+}
+
+# Exit codes. 2 is click's own for a wrong command line; a shell adds 128 to the number of a signal.
+DONE = 0
+REFUSED = 1
+USAGE = 2
+WOULD_CHANGE = 3
+UNREACHABLE = 4
+OUR_BUG = 70
+INTERRUPTED = 130
+READER_GONE = 141
+
+
+class Place(Record):
+    """A position in an input: 1-based line and column (code points); `source` is Helm's template path or empty."""
+
+    line: int
+    column: int
+    source: str = ""
+
+
+class Ref(Record):
+    """Which object is meant; `namespace` is empty where the manifest writes none."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+class Finding(Record):
+    """One thing said: its code decides the severity, `field` is a dotted path or empty, `remedy` is what to do."""
+
+    code: str
+    message: str
+    remedy: str
+    ref: Ref | None = None
+    field: str = ""
+    place: Place | None = None
+
+    @property
+    def severity(self) -> str:
+        """`error`, `warning` or `note`, as the table says."""
+        return SEVERITIES[self.code]
+
+
+class Refusal(Exception):  # noqa: N818 - it is what is raised when we refuse, and is caught by name
+    """Raised where an input cannot be read or edited safely; becomes the one finding it carries."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding

@@ -1,0 +1,31 @@
+"""Names of PodGroups, as OME makes them."""
+
+from __future__ import annotations
+
+# The name is a label value on the pods too, and those end at 63 characters.
+LONGEST = 63
+_TAIL = 54
+
+
+def pod_group(service: str, component: str, index: int) -> str:
+    """Return the name of the PodGroup of Instance `index`: `<service>-<component>-<index>`, bounded as OME bounds it.
+
+    A longer one becomes eight hex digits of its SHA-256 (the first of them `a` where it is a decimal digit), a hyphen,
+    and its last 54 characters, so that component and index stay readable.
+
+    >>> pod_group("llama", "engine", 3)
+    'llama-engine-3'
+    """
+    name = f"{service}-{component}-{index}"
+    if len(name) <= LONGEST:
+        return name
+    from hashlib import sha256
+
+    digest = sha256(name.encode()).hexdigest()[:8]
+    return f"{'a' + digest[1:] if digest[0].isdigit() else digest}-{name[-_TAIL:]}"
+
+
+def is_pod_group(name: str, service: str, component: str) -> bool:
+    """Return whether we could have given `name` to a PodGroup of this component, whatever the index."""
+    index = name.rpartition("-")[2]
+    return index.isascii() and index.isdigit() and name == pod_group(service, component, int(index))

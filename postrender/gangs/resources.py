@@ -1,0 +1,106 @@
+"""Objects as we need them: InferenceServices and PodGroups, as values with the places where they were written.
+
+Reading refuses wrong types with the field and the place (tree.Unfit, `invalid-field`); it decides nothing.
+"""
+
+from __future__ import annotations
+
+from ..manifests.change import Spot
+from ..manifests.objects import View, plain
+from ..manifests.tree import Unfit
+from ..record import Record
+from . import keys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..manifests.objects import Found, Item
+
+
+class Component(Record):
+    """What an InferenceService says about its engine or decoder; None where it says nothing.
+
+    `index` is where the component stands; `leader` and `worker` say whether the blocks are there, empty ones too.
+    """
+
+    name: str
+    index: int
+    leader: bool
+    worker: bool
+    size: Found | None
+    min_replicas: Found | None
+    ready_timeout: Found | None
+    topology_key: Found | None
+    mode: Found | None
+    pod_group: Found | None
+
+
+class InferenceService(Record):
+    """An InferenceService of OME; `namespace` is empty where it writes none."""
+
+    spot: Spot
+    index: int
+    namespace: str
+    name: str
+    runtime: str
+    mode: str
+    components: tuple[Component, ...]
+
+
+class PodGroup(Record):
+    """A PodGroup in the stream: `made_for` is our annotation, `value` all of it with sorted keys, or None if too deep."""
+
+    spot: Spot
+    index: int
+    namespace: str
+    name: str
+    made_for: str
+    value: object
+
+
+def read(span: int, item: Item) -> InferenceService | PodGroup:
+    """Return the object of an item whose kind is wanted."""
+    spot = Spot(span, item.number)
+    root = View(item.root)
+    metadata = root.map("metadata")
+    name = metadata.text("name") if metadata else None
+    if name is None or not name.value:
+        raise Unfit("invalid-field", root.index, "the object has no name", "write one", "metadata.name")
+    namespace = _text(metadata, "namespace")
+    if item.kind == keys.POD_GROUP_KIND:
+        made_for = _text(metadata.map("annotations") if metadata else None, keys.MADE_FOR)
+        return PodGroup(spot, root.index, namespace, str(name.value), made_for, plain(item.root))
+    spec = root.map("spec")
+    found = ((key, spec.map(key) if spec else None) for key in keys.COMPONENTS)
+    return InferenceService(
+        spot,
+        root.index,
+        namespace,
+        str(name.value),
+        _text(spec.map("runtime") if spec else None, "name"),
+        _text(spec, "deploymentMode"),
+        tuple(_component(key, view) for key, view in found if view is not None),
+    )
+
+
+def _component(name: str, view: View) -> Component:
+    worker = view.map("worker")
+    lifecycle = view.map("lifecycle")
+    annotations = view.map("annotations")
+    labels = view.map("labels")
+    return Component(
+        name,
+        view.index,
+        view.map("leader") is not None,
+        worker is not None,
+        worker.integer("size") if worker else None,
+        view.integer("minReplicas"),
+        lifecycle.text("instanceReadyTimeout") if lifecycle else None,
+        view.text("topologyKey"),
+        annotations.text(keys.DEPLOYMENT_MODE) if annotations else None,
+        labels.text(keys.POD_GROUP) if labels else None,
+    )
+
+
+def _text(view: View | None, key: str) -> str:
+    found = view.text(key) if view else None
+    return str(found.value) if found else ""

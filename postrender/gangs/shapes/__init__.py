@@ -1,0 +1,1 @@
+"""One module for each way to run a component with several pods."""

@@ -1,0 +1,119 @@
+"""OMENative: OME runs each Instance of a component itself, and names its PodGroup `<service>-<component>-<index>`.
+
+Rules and their order are OME's (v1.3): mode by the component's annotation, the service's `deploymentMode`, the shape;
+an Instance is multi-pod if leader and worker are both there; minMember = 1 + worker.size.
+"""
+
+from __future__ import annotations
+
+from ...findings import Finding
+from ...record import Record
+from .. import keys, lifecycle, names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...options import Options
+    from ..resources import Component, InferenceService
+
+# Above this a service has more Instances than any scheduler should be handed from one manifest.
+MOST_INSTANCES = 1_000
+_MOST_WORKERS = 2**31 - 2  # minMember is an int32
+
+
+class Gang(Record):
+    """The pods of one Instance: the name of its PodGroup and what goes into it."""
+
+    service: InferenceService
+    component: Component
+    index: int
+    name: str
+    min_member: int
+    schedule_timeout_seconds: int | None
+    topology_key: str
+
+
+class Shape(Record):
+    """What a component comes to: its gangs, and findings each with the code point of the value that caused it."""
+
+    gangs: tuple[Gang, ...]
+    findings: tuple[tuple[Finding, int], ...]
+
+
+def mode(service: InferenceService, component: Component) -> str:
+    """Return the deployment mode that OME resolves for a component from what the service says."""
+    if component.mode is not None and component.mode.value in keys.COMPONENT_MODES:
+        return str(component.mode.value)
+    if service.mode in keys.SERVICE_MODES:
+        return service.mode
+    return keys.OME_NATIVE if component.leader or component.worker else keys.RAW_DEPLOYMENT
+
+
+def shape(service: InferenceService, component: Component, options: Options) -> Shape:
+    """Return the gangs of one component."""
+    told = component.mode is not None and component.mode.value in keys.COMPONENT_MODES
+    resolved = mode(service, component)
+    if resolved != keys.OME_NATIVE and (told or service.mode in keys.SERVICE_MODES):
+        return Shape((), ())
+    if not (component.leader and component.worker and component.size is not None):
+        return _unknown(service, component)
+    field = f"spec.{component.name}."
+    size = int(component.size.value)
+    if not 1 <= size <= _MOST_WORKERS:
+        message = f"is {size}; OME takes 1 to {_MOST_WORKERS:,} workers"
+        return _invalid(
+            field + "worker.size", message, "write how many workers stand beside the leader", component.size.at
+        )
+    replicas = max(1, int(component.min_replicas.value)) if component.min_replicas else 1
+    if component.min_replicas and replicas > MOST_INSTANCES:
+        finding = Finding(
+            "too-many-instances",
+            f"is {replicas:,}; more than {MOST_INSTANCES:,} PodGroups for one component are refused",
+            "lower it, or split the service",
+            field=field + "minReplicas",
+        )
+        return Shape((), ((finding, component.min_replicas.at),))
+    ready, at = options.ready_timeout, component.index
+    try:
+        if component.ready_timeout is not None:
+            at = component.ready_timeout.at
+            written = lifecycle.parse(str(component.ready_timeout.value))
+            ready = written if written > 0 else ready
+        timeout = lifecycle.schedule_timeout(ready, options.timeout_min, options.timeout_max)
+    except ValueError as error:
+        value = component.ready_timeout.value if component.ready_timeout else ""
+        message = f"{value!r} is no duration that OME takes: {error}"
+        return _invalid(field + "lifecycle.instanceReadyTimeout", message, "write one such as 90s, 30m or 1h30m", at)
+    key = str(component.topology_key.value) if component.topology_key else ""
+    gangs = tuple(
+        Gang(service, component, index, names.pod_group(service.name, component.name, index), 1 + size, timeout, key)
+        for index in range(replicas)
+    )
+    return Shape(gangs, (_runtime(service, component),))
+
+
+def _invalid(field: str, message: str, remedy: str, index: int) -> Shape:
+    return Shape((), ((Finding("invalid-field", message, remedy, field=field), index),))
+
+
+def _unknown(service: InferenceService, component: Component) -> Shape:
+    finding = Finding(
+        "gang-unknown",
+        f"how many pods an Instance has is for {_named(service)} to say, which is not read; taken for one pod",
+        f"write leader and worker with a size into spec.{component.name}",
+        field=f"spec.{component.name}",
+    )
+    return Shape((), ((finding, component.index),))
+
+
+def _runtime(service: InferenceService, component: Component) -> tuple[Finding, int]:
+    finding = Finding(
+        "runtime-unresolved",
+        f"{_named(service)} is not read: what it says of mode, timeout or topology is not in the PodGroup",
+        "write those fields into the service where the runtime sets them",
+        field="spec.runtime",
+    )
+    return finding, component.index
+
+
+def _named(service: InferenceService) -> str:
+    return f"the runtime {service.runtime!r}" if service.runtime else "the runtime that OME will choose"

@@ -1,0 +1,58 @@
+"""The filter: a stream of manifests in, the stream to deploy out. `helm --post-renderer`, and every plain pipe.
+
+A stream that cannot concern us is written back before anything of ours is imported but the test for that.
+"""
+
+from __future__ import annotations
+
+from ..findings import DONE, REFUSED, UNREACHABLE
+from ..gangs.keys import NEEDLES
+from ..manifests.stream import is_quiet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO, TextIO
+
+STDIN = "<stdin>"
+
+
+def run(file: str, source: BinaryIO | None, target: BinaryIO | None, errors: TextIO) -> int:
+    """Read `source` to its end, write the result to `target`, say what is to be said on `errors`; return the exit code.
+
+    Nothing is written to `target` unless all of it can be. A reader that has gone away raises BrokenPipeError.
+    """
+    if source is None or target is None:
+        name = "stdin" if source is None else "stdout"
+        errors.write(f"postrender: error: {name} is closed; run postrender in a pipe, or name a FILE\n")
+        return UNREACHABLE
+    try:
+        data = source.read()
+    except OSError as error:
+        errors.write(f"postrender: error: {file}: cannot be read: {error.strerror or error}\n")
+        return UNREACHABLE
+    code = DONE
+    if not is_quiet(data, NEEDLES):
+        try:
+            from ..pipeline import render
+        except ImportError as error:
+            if error.name not in ("yaml._yaml", "yaml.cyaml"):
+                raise
+            errors.write("postrender: error: PyYAML was built without libyaml; install PyYAML from its wheel\n")
+            return REFUSED
+        from ..views.text import line
+
+        rendered = render(data)
+        for finding in rendered.findings:
+            errors.write(line(finding, file) + "\n")
+        if rendered.refused:
+            return REFUSED
+        data = rendered.data
+    try:
+        target.write(data)
+        target.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        errors.write(f"postrender: error: the output could not be written: {error.strerror or error}\n")
+        return UNREACHABLE
+    return code

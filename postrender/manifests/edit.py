@@ -1,0 +1,711 @@
+"""Changes -> text, each edit read back and compared.
+
+Text is only ever spliced: `Edit(start, end, new)` on the text of one span, found by walking the nodes once. Every
+other byte stays as it came. A form that cannot be edited safely raises Refusal, and so does an edit whose result, read
+again, does not mean exactly the input plus the change.
+"""
+
+from __future__ import annotations
+
+from ..findings import Finding, Refusal
+from ..record import Record
+from . import objects, tree
+from .change import Add, Replace, Set
+from .scalars import is_string, write
+from .stream import BOM, Places, Span, decode, source
+from .tree import ALIAS, BREAKS, MAP, SCALAR, SEQ, Unfit
+from .write import STEP, Flow, block
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import TypeAlias
+
+    from .change import Change, Pairs, Value
+    from .tree import Meanings, Node
+
+    # Keys -> what must stand there: a scalar, or more keys.
+    Overlay: TypeAlias = dict[str, str | int | bool | "Overlay"]
+
+_BLANKS = " \t"
+
+
+class Edit(Record):
+    """The text between two code points becomes `new`."""
+
+    start: int
+    end: int
+    new: str
+
+
+def splice(data: bytes, spans: Sequence[Span], changes: Iterable[Change]) -> bytes:
+    """Return `data` with all changes made; the same object if none needs an edit.
+
+    Raises Refusal, with the place, for the first change that cannot be made safely.
+    """
+    per_span: dict[int, list[Change]] = {}
+    for change in changes:
+        spot = change.before if isinstance(change, Add) else change.spot
+        per_span.setdefault(spot.span, []).append(change)
+    pieces: list[bytes | memoryview] = []
+    view = memoryview(data)
+    done = 0
+    for number in sorted(per_span):
+        span = spans[number]
+        new = _spliced(data, spans, number, per_span[number])
+        if new is not None:
+            pieces.append(view[done : span.start])
+            pieces.append(new)
+            done = span.stop
+    if not pieces:
+        return data
+    pieces.append(view[done:])
+    return b"".join(pieces)
+
+
+def _spliced(data: bytes, spans: Sequence[Span], number: int, changes: list[Change]) -> bytes | None:
+    """Return the new bytes of `[start:stop]` of a span, or None where all holds already."""
+    span = spans[number]
+    try:
+        text = decode(data, span)
+    except UnicodeDecodeError as error:
+        raise undecodable(error, data, spans, number) from None
+    try:
+        new = edited(text, changes)
+        before = _documents(data, span, text, changes)
+    except Unfit as unfit:
+        raise refusal(unfit, Places(data, spans), number) from None
+    if new is text and not before:
+        return None
+    bom = BOM if span.start == 0 and data.startswith(BOM) else b""
+    return bom + (before + new).encode()
+
+
+def refusal(unfit: Unfit, places: Places, number: int) -> Refusal:
+    """Return what could not be done in span `number` as a Refusal with its place."""
+    place = places.place(number, unfit.index)
+    return Refusal(Finding(unfit.code, unfit.message, unfit.remedy, field=unfit.field, place=place))
+
+
+def undecodable(error: UnicodeDecodeError, data: bytes, spans: Sequence[Span], number: int) -> Refusal:
+    """Return invalid UTF-8 in span `number` as a Refusal with the place of the first wrong byte."""
+    index = len(error.object[: error.start].decode("utf-8", "replace"))
+    return Refusal(
+        Finding(
+            "unreadable",
+            f"not UTF-8: byte 0x{error.object[error.start]:02x}",
+            "convert the document to UTF-8",
+            place=Places(data, spans).place(number, index),
+        )
+    )
+
+
+def apply(text: str, edits: Sequence[Edit]) -> str:
+    """Return `text` with disjoint edits made; those at one place in their order."""
+    pieces = []
+    done = 0
+    for edit in sorted(edits, key=_start):
+        pieces.append(text[done : edit.start])
+        pieces.append(edit.new)
+        done = edit.end
+    pieces.append(text[done:])
+    return "".join(pieces)
+
+
+def _start(edit: Edit) -> int:
+    return edit.start
+
+
+# -- documents before a document -------------------------------------------------------------------------------------
+
+
+def _documents(data: bytes, span: Span, text: str, changes: list[Change]) -> str:
+    """Return the documents that go before a span, as text that leaves what follows as it was."""
+    added = [change.value for change in changes if isinstance(change, Add) and change.before.item < 0]
+    if not added:
+        return ""
+    first = span.start == 0
+    newline = _newline_before(data, span.start) or _first_newline(text)
+    marked = _marker(text)
+    directive = text.startswith("%")
+    if marked and first and _is_content(text[3 : _line_end(text, 0)]):
+        raise Unfit("edit-refused", 0, "content stands on the line of `---`", "put it on the next line")
+    origin = source(data, span)
+    start = "---" + newline if marked or directive or not first else ""
+    comment = f"# Source: {origin}{newline}" if origin and origin.isprintable() else ""
+    pieces = []
+    for value in added:
+        body = block(value, 0, newline)
+        _check_value(body, value)
+        pieces.append(f"{start}{comment}{body}")
+        start = "---" + newline
+    tail = "..." + newline if directive else "" if marked else "---" + newline
+    return "".join(pieces) + tail
+
+
+def _marker(text: str) -> bool:
+    return text.startswith("---") and (text[3:4] in _BLANKS or text[3:4] in BREAKS)
+
+
+def _is_content(line: str) -> bool:
+    rest = line.strip(_BLANKS)
+    return bool(rest) and not rest.startswith("#")
+
+
+def _newline_before(data: bytes, at: int) -> str:
+    for newline in (b"\r\n", b"\n", b"\r", b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9"):
+        if data.endswith(newline, 0, at):
+            return newline.decode()
+    return ""
+
+
+def _first_newline(text: str) -> str:
+    return _newline_at(text, _line_end(text, 0)) or "\n"
+
+
+# -- lines ------------------------------------------------------------------------------------------------------------
+
+
+def _line_start(text: str, index: int) -> int:
+    while index > 0 and text[index - 1] not in BREAKS:
+        index -= 1
+    return index
+
+
+def _line_end(text: str, index: int) -> int:
+    """Return where the line ends, before its break."""
+    while index < len(text) and text[index] not in BREAKS:
+        index += 1
+    return index
+
+
+def _newline_at(text: str, index: int) -> str:
+    return "\r\n" if text.startswith("\r\n", index) else text[index : index + 1]
+
+
+def _skip(text: str, index: int) -> int:
+    """Return the first code point from `index` on that is no white space and in no comment."""
+    while index < len(text):
+        if text[index] in _BLANKS or text[index] in BREAKS:
+            index += 1
+        elif text[index] == "#":
+            index = _line_end(text, index)
+        else:
+            break
+    return index
+
+
+# -- one document -----------------------------------------------------------------------------------------------------
+
+
+class _Wanted:
+    """The changes of one document, per item (-1 is the document): what is set, what goes before, what it becomes."""
+
+    def __init__(self, changes: Iterable[Change]) -> None:
+        self.sets: dict[int, Overlay] = {}
+        self.adds: dict[int, list[Pairs]] = {}
+        self.replaces: dict[int, Pairs] = {}
+        for change in changes:
+            if isinstance(change, Set):
+                _lay(self.sets.setdefault(change.spot.item, {}), change)
+            elif isinstance(change, Replace):
+                self.replaces[change.spot.item] = change.value
+            elif change.before.item >= 0:
+                self.adds.setdefault(change.before.item, []).append(change.value)
+
+    def numbers(self) -> set[int]:
+        return {*self.sets, *self.adds, *self.replaces}
+
+
+def _lay(overlay: Overlay, change: Set) -> None:
+    """Put one Set into an overlay."""
+    *above, last = change.path
+    for key in above:
+        inner = overlay.setdefault(key, {})
+        if not isinstance(inner, dict):
+            raise ValueError(f"two changes want different things at {objects.field(change.path)}")
+        overlay = inner
+    if overlay.setdefault(last, change.value) != change.value:
+        raise ValueError(f"two changes want different things at {objects.field(change.path)}")
+
+
+def edited(text: str, changes: Iterable[Change]) -> str:
+    """Return one document's text with the changes made, except documents before it; the same text if all holds.
+
+    Raises Unfit where that cannot be done safely, or where reading the result back shows that it was not.
+    """
+    wanted = _Wanted(changes)
+    numbers = wanted.numbers()
+    if not numbers:
+        return text
+    split = max(numbers) >= 0
+    meanings = tree.Meanings()
+    head = tree.head(text) if split else None
+    appends = head is not None and head.kind == objects.RESOURCE_LIST
+    editor = _Editor(text, tree.aliased(text))
+    olds: Iterable[tuple[int, Node]] = tree.nodes(text, split, meanings)
+    if not split:
+        olds = list(olds)
+    for number, node in olds:
+        numbers.discard(number)
+        for value in wanted.adds.get(number, ()):
+            if appends:
+                editor.appended.append(value)
+            else:
+                editor.insert_item(node, value)
+        if number in wanted.replaces:
+            editor.replace(node, wanted.replaces[number])
+        elif number in wanted.sets:
+            editor.set(node, wanted.sets[number])
+        if number >= 0:
+            editor.last_item = node
+    if numbers:
+        raise ValueError(f"no such object: {min(numbers)}")
+    editor.append_items()
+    if not editor.edits:
+        return text
+    new = apply(text, editor.edits)
+    if split:
+        meanings = tree.Meanings()
+        olds = tree.nodes(text, split, meanings)
+    _check(olds, tree.nodes(new, split, meanings), meanings, wanted, appends, "&" not in text)
+    return new
+
+
+class _Editor:
+    """Collects the edits to one document; edits at one place are meant in the order in which they were found."""
+
+    def __init__(self, text: str, used: frozenset[int]) -> None:
+        self.text = text
+        self.used = used  # where the anchored nodes start that an alias stands for
+        self.edits: list[Edit] = []
+        self.appended: list[Pairs] = []
+        self.last_item: Node | None = None
+        self.newline = _first_newline(text)
+        self.flow = _flow(text)
+
+    # Setting values
+
+    def set(self, node: Node, overlay: Overlay) -> None:
+        """Make `overlay` hold in an object."""
+        if node.kind != MAP:
+            raise _refused(node, "the object is no map but an alias" if node.kind == ALIAS else "the object is no map")
+        before = len(self.edits)
+        self._map(node, overlay, (), STEP)
+        if len(self.edits) > before and node.within is not None:
+            self._own(node.within, ())
+
+    def _own(self, node: Node, path: tuple[str, ...]) -> None:
+        """Refuse to change a node that an alias elsewhere stands for as well."""
+        if node.anchor and node.start in self.used:
+            raise _refused(
+                node, f"the anchor &{node.anchor} is aliased, and the alias would change too", path, _WRITE_OUT
+            )
+
+    def _map(self, node: Node, overlay: Overlay, path: tuple[str, ...], habit: int) -> None:
+        before = len(self.edits)
+        step = habit if node.flow else self._step(node, habit)
+        missing: list[tuple[str, Value]] = []
+        for key, want in overlay.items():
+            try:
+                entry = tree.find(node, key)
+            except Unfit as unfit:
+                unfit.field = objects.field((*path, key))
+                raise
+            if entry is None:
+                missing.append((key, _pairs(want)))
+            elif not entry.merged:
+                if isinstance(want, dict):
+                    self._inner(node, entry, want, (*path, key), step)
+                else:
+                    self._scalar(node, entry, want, (*path, key))
+            elif not _holds(entry.value, want):
+                if isinstance(want, dict) and not entry.value.resolved().null():
+                    message = "it comes in through a merge key (<<), and an own one would hide it"
+                    raise _refused(entry.value, message, (*path, key), _WRITE_OUT)
+                missing.append((key, _pairs(want)))
+        if missing and node.flow:
+            self._insert_flow(node, tuple(missing))
+        elif missing:
+            self._insert_block(node, tuple(missing), step)
+        if len(self.edits) > before:
+            self._own(node, path)
+
+    def _inner(self, node: Node, entry: tree.Entry, want: Overlay, path: tuple[str, ...], step: int) -> None:
+        """Make `want` hold in the value of a key of `node`."""
+        value = entry.value
+        held = value.resolved()
+        if held.kind == MAP and value.kind == ALIAS:
+            self._alias(value, held, want, path)
+        elif held.kind == MAP:
+            self._map(held, want, path, step)
+        elif not held.null():
+            raise _refused(value, f"a {objects.NAMES[held.kind]} stands where a map must be", path, "write a map")
+        elif value.anchor and value.kind != ALIAS:
+            raise _refused(value, "an anchor stands on an empty value", path, "remove the anchor")
+        elif value.end > value.start:
+            self.edits.append(Edit(value.start, value.end, self.flow.value(_overlay_pairs(want))))
+        else:
+            self._fill(node, entry, want, step)
+
+    def _alias(self, value: Node, held: Node, want: Overlay, path: tuple[str, ...]) -> None:
+        """Lay new keys over an aliased map: `*a` becomes `{<<: *a, key: value}`."""
+        new: list[tuple[str, Value]] = []
+        for key, inner in want.items():
+            entry = tree.find(held, key)
+            if entry is not None and _holds(entry.value, inner):
+                continue
+            if entry is not None and isinstance(inner, dict) and not entry.value.resolved().null():
+                raise _refused(value, "it is an alias of a map that others share", (*path, key), _WRITE_OUT)
+            new.append((key, _pairs(inner)))
+        if not new:
+            return
+        if self.flow.json:
+            raise _refused(value, "it is an alias, and JSON has no merge keys", path, _WRITE_OUT)
+        alias = self.text[value.start : value.end]
+        self.edits.append(Edit(value.start, value.end, f"{{<<: {alias}, {self.flow.members(tuple(new))}}}"))
+
+    def _fill(self, node: Node, entry: tree.Entry, want: Overlay, step: int) -> None:
+        """Give a key without a value a map."""
+        pairs = _overlay_pairs(want)
+        colon = self._colon(entry.key)
+        if node.flow or colon is None:
+            self._write_after(node, entry.key, colon, self.flow.value(pairs))
+        else:
+            index, newline, ended = self._after_line(colon + 1)
+            self._lines(index, newline, ended, block(pairs, self._column(node.open) + step, newline, step))
+
+    def _scalar(self, node: Node, entry: tree.Entry, want: str | int | bool, path: tuple[str, ...]) -> None:
+        value = entry.value
+        held = value.resolved()
+        if held.kind != SCALAR:
+            raise _refused(value, f"a {objects.NAMES[held.kind]} stands where a value must be", path, "write a value")
+        if _holds(value, want):
+            return
+        if value.anchor and value.kind != ALIAS:
+            raise _refused(value, "an anchor stands on the value that must change", path, "remove the anchor")
+        new = self.flow.value(want)
+        if value.kind == SCALAR and value.style == "" and value.start == value.end:
+            self._write_after(node, entry.key, self._colon(entry.key), new)
+            return
+        old = self.text[value.start : value.end]
+        if value.style in ("|", ">"):
+            new += old[len(old.rstrip(_BLANKS + BREAKS)) :]  # the breaks that end it; what follows begins a line
+        self.edits.append(Edit(value.start, value.end, new))
+
+    def _write_after(self, node: Node, key: Node, colon: int | None, value: str) -> None:
+        """Write the value of a key that has none, with the colon if there is none either."""
+        if colon is not None:
+            self.edits.append(Edit(colon + 1, colon + 1, " " + value))
+        elif node.flow:
+            self.edits.append(Edit(key.end, key.end, ": " + value))
+        else:
+            index, newline, ended = self._behind(key)
+            self._lines(index, newline, ended, f"{' ' * self._column(node.open)}: {value}{newline}")
+
+    def _colon(self, key: Node) -> int | None:
+        """Return where the colon of a key stands whose value is empty; None for `? key` and `{key}` without one."""
+        index = _skip(self.text, key.end)
+        return index if self.text.startswith(":", index) else None
+
+    # Inserting
+
+    def _insert_block(self, node: Node, pairs: Pairs, step: int) -> None:
+        column = self._column(node.open)
+        leaf = self._leaf(node)
+        if not self._open_scalar(leaf):
+            index, newline, ended = self._behind(leaf)
+            self._lines(index, newline, ended, block(pairs, column, newline, step))
+            return
+        # A line break after it would become part of its value, so the new keys go first.
+        if any(tree.is_merge(key) for key, _ in node.pairs()):
+            message = "a block scalar without a last line break, in a map with a merge key (<<)"
+            raise _refused(leaf, message, (), _END_LINE)
+        lines = block(pairs, column, self.newline, step)
+        self.edits.append(Edit(node.open, node.open, lines[column:] + " " * column))
+
+    def _insert_flow(self, node: Node, pairs: Pairs) -> None:
+        text = self.text
+        if text[node.open - 1] != "{":
+            raise _refused(node, "a map without braces in a flow sequence", (), "put it in braces")
+        members = self.flow.members(pairs)
+        following = text[node.open]
+        pad = "" if following in _BLANKS or following in BREAKS else " "
+        if not node.children:
+            self.edits.append(Edit(node.open, node.open, members + ("" if following == "}" else pad)))
+            return
+        if any(tree.is_merge(key) for key, _ in node.pairs()):
+            # After `<<` all readers agree that an own key wins; Helm lets a `<<` that comes later win.
+            key, value = node.children[-2:]
+            index = value.end
+            if _is_empty(value):
+                colon = self._colon(key)
+                index = key.end if colon is None else colon + 1
+            self.edits.append(Edit(index, index, ", " + members))
+            return
+        first = node.children[0].start
+        blank = text[node.open : first]
+        if "#" in blank or "?" in blank:
+            self.edits.append(Edit(node.open, node.open, members + "," + pad))
+        else:
+            self.edits.append(Edit(first, first, members + "," + (blank or self.flow.comma[1:])))
+
+    def insert_item(self, node: Node, value: Pairs) -> None:
+        """Put a new object before a list's item."""
+        seq = self._list(node)
+        if seq.flow:
+            start = node.start
+            while self.text[start - 1] in _BLANKS or self.text[start - 1] in BREAKS:
+                start -= 1
+            blank = self.text[start : node.start] if self.text[start - 1] in "[," else " "
+            new = f"{self.flow.value(value)},{blank or self.flow.comma[1:]}"
+            self.edits.append(Edit(node.start, node.start, new))
+            return
+        dash = self._dash(node)
+        start = _line_start(self.text, dash)
+        column = dash - start
+        if self.text[start:dash].strip(_BLANKS):
+            # `: - a`: the dash is not the first on its line, so the new item takes its place.
+            self.edits.append(Edit(dash, dash, self._item(value, column, self.newline)[column:] + " " * column))
+            return
+        start = self._above_comments(start, column)
+        newline = _break_before(self.text, start) or self.newline
+        self.edits.append(Edit(start, start, self._item(value, column, newline)))
+
+    def append_items(self) -> None:
+        """Put the appended objects behind a list's last item."""
+        node = self.last_item
+        if node is None or not self.appended:
+            return
+        if self._list(node).flow:
+            new = "".join(f"{self.flow.comma}{self.flow.value(value)}" for value in self.appended)
+            self.edits.append(Edit(node.end, node.end, new))
+            return
+        leaf = self._leaf(node)
+        if self._open_scalar(leaf):
+            raise _refused(leaf, "a block scalar without a last line break", (), _END_LINE)
+        dash = self._dash(node)
+        index, newline, ended = self._behind(leaf)
+        column = dash - _line_start(self.text, dash)
+        self._lines(index, newline, ended, "".join(self._item(value, column, newline) for value in self.appended))
+
+    def _list(self, item: Node) -> Node:
+        seq = item.within
+        if seq is None:
+            raise ValueError("not an item of a list")
+        self._own(seq, ("items",))
+        return seq
+
+    def _item(self, value: Pairs, column: int, newline: str) -> str:
+        """Return an item of a block sequence as whole lines."""
+        return f"{' ' * column}- {block(value, column + 2, newline)[column + 2 :]}"
+
+    def _dash(self, node: Node) -> int:
+        """Return where the dash of a block sequence's item stands: on its line, or above blank lines and comments."""
+        end = node.start
+        while True:
+            start = _line_start(self.text, end)
+            line = self.text[start:end].rstrip(_BLANKS)
+            if line.endswith("-"):
+                return start + len(line) - 1
+            words = line.strip(_BLANKS)
+            if words.startswith("-") and not _is_content(words[1:]):
+                return start + line.index("-")
+            if start == 0 or _is_content(words):
+                raise _refused(node, "the dash of the list item was not found", (), "put it on the line of the item")
+            end = _line_above(self.text, start)
+
+    def _above_comments(self, start: int, column: int) -> int:
+        """Return the start of the comment lines directly above an item, at its column: they belong to it."""
+        least = self._leaf(self.last_item).end if self.last_item is not None else 0
+        while start > 0:
+            above = _line_start(self.text, _line_above(self.text, start))
+            if above < least or self.text[above : above + column + 1] != " " * column + "#":
+                break
+            start = above
+        return start
+
+    # Replacing
+
+    def replace(self, node: Node, value: Pairs) -> None:
+        """Make an object become `value`."""
+        if node.kind != MAP:
+            raise _refused(node, "the object is no map")
+        self._own(node, ())
+        if node.flow:
+            if self.text[node.open - 1] != "{":
+                raise _refused(node, "a map without braces in a flow sequence", (), "put it in braces")
+            self.edits.append(Edit(node.open - 1, node.end, self.flow.value(value)))
+            return
+        column = self._column(node.open)
+        leaf = self._leaf(node)
+        index, newline, ended = (leaf.end, self.newline, False) if self._open_scalar(leaf) else self._behind(leaf)
+        lines = block(value, column, newline)[column:]
+        self.edits.append(Edit(node.open, index, lines if ended else lines.removesuffix(newline)))
+
+    # Places in the text
+
+    def _column(self, index: int) -> int:
+        return index - _line_start(self.text, index)
+
+    def _step(self, node: Node, habit: int) -> int:
+        """Return how much further in a map's own block maps stand; the habit of the map above where it has none."""
+        column = self._column(node.open)
+        for _, value in node.pairs():
+            if value.kind == MAP and not value.flow and self._column(value.open) > column:
+                return self._column(value.open) - column
+        return habit
+
+    def _leaf(self, node: Node) -> Node:
+        """Return the node whose text ends a block collection: of the last entry's value the last entry's, and so on."""
+        key: Node | None = None
+        while node.kind in (MAP, SEQ) and not node.flow:
+            if node.children:
+                key = node.children[-2] if node.kind == MAP else None
+                node = node.children[-1]
+            elif self.last_item is not None:  # the items were handed out
+                node = self.last_item
+            else:
+                break
+        if key is not None and _is_empty(node) and self._colon(key) is None:
+            return key  # `? key`, whose empty value has the place of the next token
+        return node
+
+    def _open_scalar(self, leaf: Node) -> bool:
+        """Return whether a leaf is a block scalar that runs to the end of the text with no line break."""
+        return leaf.style in ("|", ">") and self.text[leaf.end - 1] not in BREAKS
+
+    def _behind(self, leaf: Node) -> tuple[int, str, bool]:
+        """Return where lines go that follow a leaf, their line break, and whether a break stands before them already."""
+        if leaf.style in ("|", ">"):
+            return leaf.end, _break_before(self.text, leaf.end), True
+        return self._after_line(leaf.end)
+
+    def _after_line(self, index: int) -> tuple[int, str, bool]:
+        end = _line_end(self.text, index)
+        if _is_content(self.text[index:end]):
+            message = "more stands on the line where a new one must begin"
+            raise Unfit("edit-refused", index, message, "put it on its own line")
+        newline = _newline_at(self.text, end)
+        return end + len(newline), newline or self.newline, newline != ""
+
+    def _lines(self, index: int, newline: str, ended: bool, lines: str) -> None:
+        """Insert whole lines; where the text ends without a line break it goes on doing so."""
+        self.edits.append(Edit(index, index, lines if ended else newline + lines.removesuffix(newline)))
+
+
+_WRITE_OUT = "write the map out in this place"
+_END_LINE = "end the file with a line break"
+
+
+def _break_before(text: str, index: int) -> str:
+    """Return the line break that ends at `index`, or an empty string."""
+    if index == 0 or text[index - 1] not in BREAKS:
+        return ""
+    return "\r\n" if text[index - 1] == "\n" and text[index - 2 : index - 1] == "\r" else text[index - 1]
+
+
+def _line_above(text: str, start: int) -> int:
+    """Return where the line above ends, before its break; `start` begins a line that is not the first."""
+    return start - len(_break_before(text, start))
+
+
+def _flow(text: str) -> Flow:
+    """Return how flow text is written in a document: as JSON if it begins with a brace and a double-quoted key."""
+    index = _skip(text, 3 if _marker(text) else 0)
+    first = _skip(text, index + 1)
+    json = text.startswith("{", index) and text.startswith('"', first)
+    colon = text.find('":', first) + 2
+    return Flow(json, json and colon > 1 and not text[colon : colon + 1].isspace())
+
+
+def _is_empty(node: Node) -> bool:
+    """Return whether a node has no text at all; its place is not to be trusted."""
+    return node.kind == SCALAR and node.style == "" and node.value == "" and node.start == node.end
+
+
+def _refused(node: Node, message: str, path: tuple[str, ...] = (), remedy: str = "write it in a plainer form") -> Unfit:
+    return Unfit("edit-refused", node.start, message, remedy, objects.field(path))
+
+
+def _pairs(want: str | int | bool | Overlay) -> Value:
+    return _overlay_pairs(want) if isinstance(want, dict) else want
+
+
+def _overlay_pairs(overlay: Overlay) -> Pairs:
+    return tuple((key, _pairs(want)) for key, want in overlay.items())
+
+
+def _holds(node: Node, want: str | int | bool | Overlay) -> bool:
+    """Return whether a node means `want` already, to every reader."""
+    held = node.resolved()
+    if isinstance(want, dict):
+        if held.kind != MAP:
+            return False
+        entries = ((tree.find(held, key), inner) for key, inner in want.items())
+        return all(entry is not None and _holds(entry.value, inner) for entry, inner in entries)
+    if held.kind != SCALAR:
+        return False
+    if isinstance(want, str):
+        if held.value != want or held.tag not in (None, tree.STRING):
+            return False
+        return held.style != "" or held.tag is not None or is_string(want)
+    return held.style == "" and held.tag is None and held.value == write(want)
+
+
+# -- reading back -----------------------------------------------------------------------------------------------------
+
+
+def _check(
+    olds: Iterable[tuple[int, Node]],
+    news: Iterator[tuple[int, Node]],
+    meanings: Meanings,
+    wanted: _Wanted,
+    appends: bool,
+    forget: bool,
+) -> None:
+    """Raise Unfit unless the new nodes mean the old ones plus the changes, item by item."""
+    for number, old in olds:
+        added = wanted.adds.get(number, [])
+        if appends:
+            added = [value for values in wanted.adds.values() for value in values] if number < 0 else []
+        expected = [_meaning(meanings, value) for value in added]
+        if number in wanted.replaces:
+            expected.append(_meaning(meanings, wanted.replaces[number]))
+        else:
+            expected.append(_changed(meanings, old.meaning, wanted.sets.get(number, {})))
+        for meaning in expected:
+            try:
+                new = next(news, None)
+            except Unfit as unfit:
+                raise _refused(old, f"the edited text could not be read back: {unfit.message}") from None
+            if new is None or new[1].meaning != meaning:
+                raise _refused(old, "the edited text, read back, did not mean the input plus the change")
+        if forget and number >= 0:
+            meanings.clear()
+
+
+def _meaning(meanings: Meanings, value: Value) -> int:
+    if isinstance(value, tuple):
+        return meanings.map(None, {meanings.scalar(key, False): _meaning(meanings, held) for key, held in value})
+    return meanings.scalar(value, False) if isinstance(value, str) else meanings.scalar(write(value), True)
+
+
+def _changed(meanings: Meanings, number: int, overlay: Overlay) -> int:
+    """Return the meaning of the map `number` with `overlay` laid over it."""
+    if not overlay:
+        return number
+    tag, members = meanings.members(number) or (None, {})
+    held = dict(members)
+    for key, want in overlay.items():
+        name = meanings.scalar(key, False)
+        held[name] = _changed(meanings, held.get(name, 0), want) if isinstance(want, dict) else _meaning(meanings, want)
+    return meanings.map(tag, held)
+
+
+def _check_value(text: str, value: Pairs) -> None:
+    """Raise Unfit unless a new document reads as the value it was written from."""
+    meanings = tree.Meanings()
+    node = tree.read(text, meanings)
+    if node is None or node.meaning != _meaning(meanings, value):
+        raise Unfit("edit-refused", 0, "a new object, read back, did not mean what was written", "report this")

@@ -1,0 +1,179 @@
+"""A span's text -> the Kubernetes objects in it, one at a time; and reading their fields.
+
+A document is one object, or a `List`, a typed list (`InferenceServiceList`) or a `ResourceList` of them. An object's
+nodes do not outlive it: keep values and positions, not nodes.
+"""
+
+from __future__ import annotations
+
+from ..record import Record
+from . import tree
+from .scalars import integer, resolve
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .change import Value
+    from .tree import Node
+
+RESOURCE_LIST = "ResourceList"
+
+
+def holds_items(kind: str) -> bool:
+    """Return whether a document of this kind is a list of objects: every such kind ends so (API conventions)."""
+    return kind.endswith("List")
+
+
+def takes_any(kind: str) -> bool:
+    """Return whether such a list may hold objects of any kind; a typed list may not."""
+    return kind in ("List", RESOURCE_LIST)
+
+
+class Item:
+    """One object: its number in `items` (-1 for the document itself), its root map, and what kind it says it is."""
+
+    __slots__ = ("api_version", "kind", "list_kind", "number", "root")
+
+    def __init__(self, number: int, list_kind: str, api_version: str, kind: str, root: Node) -> None:
+        """Keep all five; `list_kind` is the kind of the list it stands in, or empty."""
+        self.number = number
+        self.list_kind = list_kind
+        self.api_version = api_version
+        self.kind = kind
+        self.root = root
+
+
+def items(text: str, wanted: Callable[[str, str], bool]) -> Iterator[Item]:
+    """Yield the objects in `text` whose apiVersion and kind are `wanted`.
+
+    Raises tree.Unfit where the text must be read and cannot be.
+    """
+    head = tree.head(text)
+    if head is None:
+        return
+    if not holds_items(head.kind):
+        if wanted(head.api_version, head.kind):
+            root = tree.read(text)
+            if root is not None:
+                yield Item(-1, "", head.api_version, head.kind, root)
+        return
+    for number, node in tree.nodes(text, True):
+        root = node.resolved()
+        if number < 0 or root.kind != tree.MAP:
+            continue
+        api_version, kind = _said(root, "apiVersion"), _said(root, "kind")
+        if not kind and not takes_any(head.kind):
+            api_version, kind = head.api_version, head.kind.removesuffix("List")
+        if wanted(api_version, kind):
+            yield Item(number, head.kind, api_version, kind, root)
+
+
+def _said(root: Node, key: str) -> str:
+    """Return what an object says at its root, readers' disputes left for those whose object it is."""
+    said = ""
+    for name, value in root.pairs():
+        if name.value == key and value.resolved().kind == tree.SCALAR:
+            said = value.resolved().value
+    if not said and any(name.value == "<<" for name, _ in root.pairs()):
+        entry = tree.find(root, key)
+        said = entry.value.resolved().value if entry else ""
+    return said
+
+
+class Found(Record):
+    """A value and the code point where it stands (`at` is what a tuple calls index)."""
+
+    value: str | int
+    at: int
+
+
+class View:
+    """A map of an object, read by the types that its fields must have.
+
+    A field that is missing or null is None. Raises tree.Unfit (`invalid-field`) where a value has another type: what
+    Go's readers make of it decides, so an unquoted `0777` is no string and `3.0` is the integer 3.
+    """
+
+    __slots__ = ("_node", "path")
+
+    def __init__(self, node: Node, path: tuple[str, ...] = ()) -> None:
+        """View a node that is a map; `path` leads to it from the object's root."""
+        self._node = node
+        self.path = path
+
+    @property
+    def index(self) -> int:
+        """The code point where the map stands."""
+        return self._node.start
+
+    def map(self, key: str) -> View | None:
+        """Return the map at `key`."""
+        value = self._value(key)
+        if value is None:
+            return None
+        if value.kind != tree.MAP:
+            raise self._wrong(key, value, "a map")
+        return View(value, (*self.path, key))
+
+    def text(self, key: str) -> Found | None:
+        """Return the string at `key`."""
+        value = self._value(key)
+        if value is None:
+            return None
+        if value.kind != tree.SCALAR or value.tag not in (None, tree.STRING):
+            raise self._wrong(key, value, "a string")
+        if value.style == "" and value.tag is None and not isinstance(resolve(value.value), str):
+            raise self._wrong(key, value, "a string; put it in quotes")
+        return Found(value.value, value.start)
+
+    def integer(self, key: str) -> Found | None:
+        """Return the integer at `key`."""
+        value = self._value(key)
+        if value is None:
+            return None
+        number = integer(value.value) if value.kind == tree.SCALAR and value.style == "" and value.tag is None else None
+        if number is None:
+            raise self._wrong(key, value, "an integer without quotes")
+        return Found(number, value.start)
+
+    def _value(self, key: str) -> Node | None:
+        try:
+            entry = tree.find(self._node, key)
+        except tree.Unfit as unfit:
+            unfit.field = unfit.field or field((*self.path, key))
+            raise
+        value = entry.value.resolved() if entry else None
+        return None if value is None or value.null() else value
+
+    def _wrong(self, key: str, value: Node, wanted: str) -> tree.Unfit:
+        shown = f"is {shorten(value.value)!r}" if value.kind == tree.SCALAR else f"is a {NAMES[value.kind]}"
+        return tree.Unfit("invalid-field", value.start, shown, f"write {wanted}", field((*self.path, key)))
+
+
+def plain(node: Node, depth: int = 0) -> Value | None:
+    """Return a small object as a value, keys as they stand, or None where it holds what we never write."""
+    node = node.resolved()
+    if node.kind == tree.MAP and depth < 8:
+        members = [(key.resolved().value, plain(value, depth + 1)) for key, value in node.pairs()]
+        return None if any(held is None for _, held in members) else tuple(members)  # type: ignore[return-value]
+    if node.kind != tree.SCALAR or node.tag not in (None, tree.STRING):
+        return None
+    value = resolve(node.value) if node.style == "" and node.tag is None else node.value
+    return value if isinstance(value, (str, int)) else None
+
+
+NAMES = {tree.MAP: "map", tree.SEQ: "list", tree.SCALAR: "scalar", tree.ALIAS: "alias"}
+
+
+def field(path: tuple[str, ...]) -> str:
+    """Return a path as people write it: `spec.engine.labels[example.com/x]`."""
+    text = ""
+    for key in path:
+        text += f"[{key}]" if "." in key or "/" in key else f".{key}" if text else key
+    return text
+
+
+def shorten(text: str, most: int = 60) -> str:
+    """Return a value cut to a length that fits a message."""
+    return text if len(text) <= most else text[: most - 1] + "…"

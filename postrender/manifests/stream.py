@@ -1,0 +1,250 @@
+"""Bytes of a stream -> spans that tile them, and which spans may matter.
+
+Nothing is parsed to cut. A line that begins at column 0 with `---` or `...`, followed by blank, break or end of input,
+is a document marker in every context (YAML 1.2 c-forbidden; libyaml tests it before anything else), so the cuts need
+none. Only where a directive may stand before a `---`, or where something other than LF ends the line before a marker,
+are the cuts taken from libyaml's own events. Missing a cut is harmless, a false one would not be.
+"""
+
+from __future__ import annotations
+
+from ..findings import Finding, Place, Refusal
+from ..record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+BOM = b"\xef\xbb\xbf"
+_RARE = (b"\r", b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")  # CR, NEL, LS, PS: breaks to YAML, not to kubectl
+_UTF16 = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+_SOURCE = b"# Source: "
+
+
+class Span(Record):
+    """One document's bytes: `[start:end]` is what is written, `[start:stop]` what is parsed (without a `...` line)."""
+
+    start: int
+    end: int
+    stop: int
+
+
+def is_quiet(data: bytes, needles: Sequence[bytes]) -> bool:
+    """Return whether no needle can occur in any scalar of `data`: then it need not even be cut.
+
+    Sound because a scalar reaches us only as its own bytes, or through escapes that spell letters.
+    """
+    return not (any(needle in data for needle in needles) or _spells(data, needles)) and not data.startswith(_UTF16)
+
+
+def cut(data: bytes) -> list[Span]:
+    """Return the spans of `data`: they tile it, and each holds at most one document.
+
+    Raises Refusal for UTF-16 and UTF-32, which only a byte-order mark tells apart from other bytes.
+    """
+    if data.startswith(_UTF16):
+        raise Refusal(
+            Finding(
+                "unreadable",
+                "the stream is UTF-16 or UTF-32",
+                "convert it to UTF-8, the only encoding that Kubernetes tools agree on",
+                place=Place(1, 1),
+            )
+        )
+    base = len(BOM) if data.startswith(BOM) else 0
+    cuts = _marks(data, base)
+    if cuts is None:
+        from .tree import cuts as parsed_cuts
+
+        cuts = parsed_cuts(data, base)
+    spans = []
+    begin = 0
+    for start, stop, end in cuts:
+        if stop is not None:
+            spans.append(Span(begin, end, stop))
+        elif start > begin and start > base:
+            spans.append(Span(begin, start, start))
+        else:
+            continue
+        begin = end
+    if begin < len(data) or not spans:
+        spans.append(Span(begin, len(data), len(data)))
+    return spans
+
+
+def _marks(data: bytes, base: int) -> list[tuple[int, int | None, int]] | None:
+    """Return the cuts by markers alone, or None where only the parser knows.
+
+    A cut is (start of the marker, the same for `...` but None for `---`, where the next span starts).
+    """
+    if data.startswith(b"%", base) or b"\n%" in data:
+        return None
+    for rare in _RARE:
+        if rare in data and any(rare + mark in data for mark in (b"%", b"---", b"...")):
+            return None
+    cuts: list[tuple[int, int | None, int]] = []
+    for at in _lines(data, b"---", base):
+        cuts.append((at, None, at))
+    for at in _lines(data, b"...", base):
+        end = data.find(b"\n", at) + 1 or len(data)
+        line = data[at:end].rstrip(b"\r\n")
+        if any(rare in line for rare in _RARE):
+            return None
+        cuts.append((at, at, end))
+    cuts.sort()
+    return cuts
+
+
+def _lines(data: bytes, mark: bytes, base: int) -> Iterator[int]:
+    """Yield where a line begins that is the marker `mark`."""
+    if data.startswith(mark, base) and _ends(data, base + 3):
+        yield base
+    wanted = b"\n" + mark
+    at = data.find(wanted)
+    while at >= 0:
+        if _ends(data, at + 4):
+            yield at + 1
+        at = data.find(wanted, at + 4)
+
+
+def _ends(data: bytes, at: int) -> bool:
+    return data[at : at + 1] in (b"\n", b" ", b"\t", b"\r", b"") or data.startswith(_RARE, at)
+
+
+def candidates(data: bytes, spans: Sequence[Span], needles: Sequence[bytes]) -> list[int]:
+    """Return the numbers of the spans in which some scalar may contain a needle, ascending."""
+    found = set()
+    for needle in needles:
+        found.update(_holding(data, spans, needle))
+    if b"\\" in data:
+        for number in _holding(data, spans, b"\\"):
+            if number not in found and _spells(data[spans[number].start : spans[number].end], needles):
+                found.add(number)
+    return sorted(found)
+
+
+def _holding(data: bytes, spans: Sequence[Span], needle: bytes) -> Iterator[int]:
+    """Yield the numbers of the spans that hold `needle`: one pass over the data, one over the spans."""
+    number = 0
+    at = data.find(needle)
+    while at >= 0:
+        while spans[number].end <= at:
+            number += 1
+        yield number
+        at = data.find(needle, spans[number].end)
+
+
+def _spells(data: bytes, needles: Sequence[bytes]) -> bool:
+    """Return whether a needle appears once the escapes that can spell letters are undone.
+
+    In double quotes `\\xHH`, `\\uHHHH` and `\\UHHHHHHHH` are characters and an escaped line break is nothing. Undoing
+    them wherever they seem to stand can only find too much: no escape that we undo contains a backslash.
+    """
+    if b'"' not in data or b"\\" not in data:
+        return False
+    pieces = data.split(b"\\")
+    changed = False
+    for number in range(1, len(pieces)):
+        piece = pieces[number]
+        undone = _undone(piece)
+        if undone is None:
+            pieces[number] = b"\\" + piece
+        else:
+            pieces[number] = undone
+            changed = True
+    if not changed:
+        return False
+    text = b"".join(pieces)
+    return any(needle in text for needle in needles)
+
+
+_DIGITS = {b"x": 2, b"u": 4, b"U": 8}
+
+
+def _undone(piece: bytes) -> bytes | None:
+    """Return what follows a backslash with its escape undone, or None where it spells no letter."""
+    digits = _DIGITS.get(piece[:1])
+    if digits is not None:
+        code = piece[1 : 1 + digits]
+        try:
+            number = int(code, 16) if len(code) == digits and code.isalnum() else 0x80
+        except ValueError:
+            return None
+        return chr(number).encode() + piece[1 + digits :] if number < 0x80 else None
+    if piece.startswith((b"\n", *_RARE)):
+        for rare in (b"\r\n", b"\n", *_RARE):
+            if piece.startswith(rare):
+                return piece[len(rare) :].lstrip(b" \t")
+    return None
+
+
+def source(data: bytes, span: Span) -> str:
+    """Return Helm's template path, from the `# Source:` line at the head of the document, or an empty string."""
+    at = span.start
+    while at < span.stop:
+        end = data.find(b"\n", at, span.stop)
+        line = data[at : end if end >= 0 else span.stop]
+        if line.startswith(_SOURCE):
+            return line[len(_SOURCE) :].strip().decode(errors="replace")
+        if (line.strip() and not line.startswith((b"#", b"---", BOM))) or end < 0:
+            break
+        at = end + 1
+    return ""
+
+
+class Places:
+    """Turns a span and a position in its text into a place that a person can go to.
+
+    Built once a stream; lines are counted forward and only when asked for, so that many findings stay linear.
+    """
+
+    def __init__(self, data: bytes, spans: Sequence[Span]) -> None:
+        """Remember the stream; nothing is counted yet."""
+        self._data = data
+        self._spans = spans
+        self._counted = (0, 1)  # up to this byte, this is the line
+        self._table: tuple[int, list[int]] = (-1, [])  # of the last span asked for: where its lines begin
+
+    def place(self, number: int, index: int) -> Place:
+        """Return the place of the code point `index` of span `number`."""
+        span = self._spans[number]
+        if self._table[0] != number:
+            self._table = (number, _starts(decode(self._data, span, errors="replace")))
+        starts = self._table[1]
+        line = _last(starts, index)
+        return Place(self._line(span.start) + line, index - starts[line] + 1, source(self._data, span))
+
+    def _line(self, offset: int) -> int:
+        at, line = self._counted if self._counted[0] <= offset else (0, 1)
+        piece = self._data[at:offset]
+        line += piece.count(b"\n") + piece.count(b"\r") - piece.count(b"\r\n")
+        self._counted = (offset, line)
+        return line
+
+
+def _starts(text: str) -> list[int]:
+    starts = [0]
+    at = 0
+    for line in text.replace("\r\n", " \n").replace("\r", "\n").split("\n"):
+        at += len(line) + 1
+        starts.append(at)
+    starts.pop()
+    return starts
+
+
+def _last(starts: list[int], index: int) -> int:
+    """Return the number of the last start that is not behind `index`."""
+    low, high = 0, len(starts)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if starts[middle] <= index:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def decode(data: bytes, span: Span, errors: str = "strict") -> str:
+    """Return the text of a span that is to be parsed, without a byte-order mark at the start of the stream."""
+    start = len(BOM) if span.start == 0 and data.startswith(BOM) else span.start
+    return data[start : span.stop].decode("utf-8", errors)

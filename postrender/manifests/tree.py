@@ -1,0 +1,526 @@
+"""The text of one document -> positioned nodes, and looking things up in them.
+
+The only importer of yaml. Nodes are built from libyaml's events and never constructed, so no reader's typing can reach
+the output; positions are code points from the start of the text. Built for hostile input: nothing here recurses over
+nodes, aliases are never expanded, and a node knows its meaning as one number.
+
+Facts the positions rest on (libyaml, observed and tested): `start` of a node with an anchor or a tag is at its `&` or
+`!`; `open` of a collection is just after its brace, or at its first key or dash; `end` of a block collection is the
+next token and useless; `end` of a block scalar is the start of the line after its trailing blank lines.
+"""
+
+from __future__ import annotations
+
+from yaml import YAMLError
+from yaml.cyaml import CParser  # type: ignore[attr-defined]  # without libyaml this fails; the hosts say what to do
+from yaml.events import (
+    AliasEvent,
+    DocumentEndEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from .scalars import is_null, is_string
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+# One API object is at most a few MB (etcd refuses 1.5 MiB by default); a CRD of 1 MB has 30,000 nodes.
+MAX_NODES = 300_000
+# Keys that merges may bring in, over a whole document: a real one has dozens, a chain of hostile ones millions.
+MAX_MERGED = 100_000
+
+MAP = "map"
+SEQ = "seq"
+SCALAR = "scalar"
+ALIAS = "alias"
+
+STRING = "tag:yaml.org,2002:str"
+
+
+class Unfit(Exception):  # noqa: N818 - not an error of ours: the input does not fit
+    """Raised where a text cannot be read or edited safely; `index` is the code point that shows why."""
+
+    def __init__(self, code: str, index: int, message: str, remedy: str, field: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.index = index
+        self.message = message
+        self.remedy = remedy
+        self.field = field
+
+
+class Node:
+    """One node of a document. `children` are key, value, key, value, … in a map; `target` is what an alias stands for."""
+
+    __slots__ = (
+        "anchor", "children", "end", "kind", "meaning", "open", "start", "style", "tag", "target", "value", "within",
+    )  # fmt: skip
+
+    def __init__(self, kind: str, event: Any) -> None:
+        """Take what kind of node's event says; a scalar and an alias are complete, a collection is open."""
+        self.kind = kind
+        self.start: int = event.start_mark.index
+        self.open: int = event.end_mark.index
+        self.end: int = self.open
+        self.anchor: str | None = event.anchor
+        self.tag: str | None = None
+        self.style: str = ""
+        self.value: str = ""
+        self.children: list[Node] = []
+        self.target: Node | None = None
+        self.meaning: int = 0
+        self.within: Node | None = None  # of a node that `nodes` hands out as an item: the sequence it stood in
+
+    @property
+    def flow(self) -> bool:
+        """Whether a collection is written with braces or brackets."""
+        return self.style == "flow"
+
+    def resolved(self) -> Node:
+        """Return the node itself, or what it is an alias of."""
+        return self.target or self
+
+    def null(self) -> bool:
+        """Return whether this is a plain null: empty, `~` or the word."""
+        return self.kind == SCALAR and self.style == "" and self.tag is None and is_null(self.value)
+
+    def pairs(self) -> Iterator[tuple[Node, Node]]:
+        """Yield the keys and values of a map."""
+        turn = iter(self.children)
+        return zip(turn, turn, strict=True)
+
+
+def _parser(text: str) -> Callable[[], Any]:
+    parse: Callable[[], Any] = CParser(text).get_event
+    return parse
+
+
+def _unreadable(error: YAMLError) -> Unfit:
+    """Return libyaml's complaint as ours; a reader error has a position, the others a mark."""
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "not valid YAML"
+    index = mark.index if mark is not None else getattr(error, "position", 0) or 0
+    return Unfit("unreadable", index, f"not valid YAML: {problem}", "render it again, or fix the template that made it")
+
+
+def cuts(data: bytes, base: int) -> list[tuple[int, int | None, int]]:
+    """Return where the documents of a stream are cut, by libyaml's own events, as `stream` wants them.
+
+    Where libyaml stops in the middle the rest stays one span; it is refused if it turns out to matter.
+    """
+    try:
+        text = data[base:].decode()
+    except UnicodeDecodeError:
+        return []
+    found: list[tuple[int, int | None, int]] = []
+    started = True  # the first document starts where the stream does
+    parse = _parser(text)
+    try:
+        while True:
+            event = parse()
+            kind = type(event)
+            if kind is DocumentStartEvent:
+                if event.explicit and not started:
+                    found.append((event.start_mark.index, None, event.start_mark.index))
+                started = False
+            elif kind is DocumentEndEvent:
+                if event.explicit:
+                    found.append(
+                        (event.start_mark.index, event.start_mark.index, _line_end(text, event.end_mark.index))
+                    )
+                    started = True
+            elif kind is StreamEndEvent:
+                break
+    except YAMLError:
+        pass
+    if len(text) == len(data) - base:
+        return [(start + base, None if stop is None else stop + base, end + base) for start, stop, end in found]
+    offsets = _offsets(text, sorted({at for cut in found for at in cut if at is not None}), base)
+    return [(offsets[start], None if stop is None else offsets[stop], offsets[end]) for start, stop, end in found]
+
+
+def _offsets(text: str, indexes: list[int], base: int) -> dict[int, int]:
+    """Return the byte offset of each code point index, in one pass."""
+    offsets = {}
+    at, offset = 0, base
+    for index in indexes:
+        offset += len(text[at:index].encode())
+        at = index
+        offsets[index] = offset
+    return offsets
+
+
+BREAKS = "\n\r\x85\u2028\u2029"
+
+
+def _line_end(text: str, index: int) -> int:
+    while index < len(text) and text[index] not in BREAKS:
+        index += 1
+    return index + (2 if text.startswith("\r\n", index) else 1 if index < len(text) else 0)
+
+
+class Head:
+    """What kind of object a document is, read from as little of it as says so."""
+
+    __slots__ = ("api_version", "kind")
+
+    def __init__(self, api_version: str, kind: str) -> None:
+        """Keep both; empty where the document has none."""
+        self.api_version = api_version
+        self.kind = kind
+
+
+def head(text: str) -> Head | None:
+    """Return the `apiVersion` and `kind` at the root, or None where the root is no map or has no kind.
+
+    Stops as soon as both are known: a large definition that only mentions us costs microseconds.
+    """
+    parse = _parser(text)
+    depth = 0
+    key: str | None = None
+    expect_key = True
+    found: dict[str, str] = {}
+    scalars: dict[str, str] = {}
+    try:
+        while True:
+            event = parse()
+            kind = type(event)
+            if kind is ScalarEvent:
+                if event.anchor:
+                    scalars[event.anchor] = event.value
+                value = event.value
+            elif kind is AliasEvent:
+                value = scalars.get(event.anchor)
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                if depth == 0 and kind is SequenceStartEvent:
+                    return None
+                depth += 1
+                continue
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+                depth -= 1
+                if depth == 0:
+                    return _merged_head(text, found)
+                value = None
+            elif kind is StreamEndEvent:
+                return None
+            else:
+                continue
+            if depth == 0:
+                return None  # a lone scalar
+            if depth == 1:
+                if expect_key:
+                    key = value
+                elif key in ("apiVersion", "kind") and value is not None and key not in found:
+                    found[key] = value
+                    if len(found) == 2:
+                        return Head(found["apiVersion"], found["kind"])
+                expect_key = not expect_key
+    except YAMLError as error:
+        raise _unreadable(error) from None
+
+
+def _merged_head(text: str, found: dict[str, str]) -> Head | None:
+    """Return the head of a document that was read to its end: the rest may come through a merge key."""
+    if "<<" in text:
+        root = read(text)
+        for key in ("apiVersion", "kind"):
+            entry = find(root, key) if root and key not in found else None
+            if entry and entry.value.resolved().kind == SCALAR:
+                found[key] = entry.value.resolved().value
+    return Head(found.get("apiVersion", ""), found["kind"]) if "kind" in found else None
+
+
+def aliased(text: str) -> frozenset[int]:
+    """Return where the anchored nodes start that some alias in the document stands for."""
+    if "&" not in text or "*" not in text:
+        return frozenset()
+    anchors: dict[str, int] = {}
+    used = set()
+    parse = _parser(text)
+    try:
+        while True:
+            event = parse()
+            kind = type(event)
+            if kind is AliasEvent:
+                if event.anchor in anchors:
+                    used.add(anchors[event.anchor])
+            elif kind is StreamEndEvent:
+                return frozenset(used)
+            elif getattr(event, "anchor", None):
+                anchors[event.anchor] = event.start_mark.index
+    except YAMLError as error:
+        raise _unreadable(error) from None
+
+
+def read(text: str, meanings: Meanings | None = None) -> Node | None:
+    """Return the root node of the only document in `text`, or None where there is none.
+
+    Raises Unfit where it is not YAML, holds itself, or is too large for any API server.
+    """
+    root = None
+    for _, root in nodes(text, False, meanings):
+        pass
+    return root
+
+
+def nodes(text: str, split: bool, meanings: Meanings | None = None) -> Iterator[tuple[int, Node]]:
+    """Yield the root node last, as number -1; with `split`, before it each node of the root's `items` by its number.
+
+    The root then lacks them: a list of any length costs no more memory than its largest item. With `meanings` every
+    node gets its meaning.
+    """
+    parse = _parser(text)
+    stack: list[Node] = []
+    parent: Node | None = None
+    anchors: dict[str, Node] = {}
+    items: Node | None = None  # the sequence whose children are handed out
+    number = count = 0
+    node: Node
+    try:
+        while True:
+            event = parse()
+            kind = type(event)
+            if kind is ScalarEvent:
+                node = Node(SCALAR, event)
+                node.value = event.value
+                node.style = event.style
+                if event.tag is not None:
+                    node.tag = event.tag
+                if node.anchor:
+                    anchors[node.anchor] = node
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                node = Node(MAP if kind is MappingStartEvent else SEQ, event)
+                node.style = "flow" if event.flow_style else "block"
+                node.tag = event.tag
+                if node.anchor:
+                    anchors[node.anchor] = node
+                stack.append(node)
+                if split and node.kind == SEQ and len(stack) == 2 and _at_items(stack[0]):
+                    items = node
+                parent = node
+                continue
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+                node = stack.pop()
+                node.end = event.end_mark.index
+                parent = stack[-1] if stack else None
+            elif kind is AliasEvent:
+                node = Node(ALIAS, event)
+                target = anchors.get(event.anchor)
+                if target is None:
+                    raise Unfit("unreadable", node.start, f"the alias *{event.anchor} has no anchor before it", _ANCHOR)
+                if target in stack:
+                    raise Unfit(
+                        "unreadable", node.start, f"the alias *{event.anchor} lies inside its own anchor", _ANCHOR
+                    )
+                node.target = target
+            elif kind is StreamEndEvent:
+                return
+            else:
+                continue
+            count += 1
+            if count > MAX_NODES:
+                raise Unfit(
+                    "unreadable",
+                    stack[0].start if stack else node.start,
+                    f"one object with more than {MAX_NODES:,} values",
+                    "no API server takes an object of that size; leave it out of the stream",
+                )
+            if meanings is not None:
+                node.meaning = meanings.of(node)
+            if parent is None:
+                yield -1, node
+            elif parent is items:
+                count = 0
+                node.within = items
+                yield number, node
+                number += 1
+            else:
+                parent.children.append(node)
+    except YAMLError as error:
+        raise _unreadable(error) from None
+
+
+_ANCHOR = "define the anchor before it is used, outside of what it names"
+
+
+def _at_items(root: Node) -> bool:
+    return root.kind == MAP and len(root.children) % 2 == 1 and root.children[-1].value == "items"
+
+
+class Entry:
+    """What a map holds at a key: the nodes, and whether a merge key brought them in."""
+
+    __slots__ = ("key", "merged", "value")
+
+    def __init__(self, key: Node, value: Node, merged: bool) -> None:
+        """Keep the three."""
+        self.key = key
+        self.value = value
+        self.merged = merged
+
+
+def find(node: Node, name: str) -> Entry | None:
+    """Return what the map `node` holds at the key `name`, merges followed, or None.
+
+    Raises Unfit where readers disagree about it: a key that stands twice (kustomize fails, the others take the last),
+    an own key before a merge that brings the same key (Helm takes the merged one), a plain key such as `n` (a boolean
+    to Helm).
+    """
+    own: Entry | None = None
+    merges: list[tuple[int, Node]] = []
+    for position, (key, value) in enumerate(node.pairs()):
+        named = key.target or key
+        if named.kind != SCALAR:
+            continue
+        if named.value == name:
+            if own is not None:
+                raise Unfit("edit-refused", key.start, f"the key {name} stands twice", "remove one of the two")
+            if named.style == "" and named.tag is None and not is_string(name):
+                raise Unfit("edit-refused", key.start, f"the key {name} is no string to every reader", "quote the key")
+            own = Entry(key, value, False)
+        elif named.value == "<<" and is_merge(named):
+            merges.append((position, value))
+    if not merges:
+        return own
+    after = 0
+    if own is not None:
+        after = next(position for position, (key, _) in enumerate(node.pairs()) if key is own.key)
+    brought = None
+    for position, value in merges:
+        entry = _merged(value, name)
+        if entry is None:
+            continue
+        if (own is not None and position > after) or brought is not None:
+            raise Unfit(
+                "edit-refused",
+                value.start,
+                f"readers disagree which {name} counts: a merge key (<<) brings it in as well",
+                f"write <<: once, before {name}",
+            )
+        brought = brought or Entry(entry.key, entry.value, True)
+    return own or brought
+
+
+def value_at(node: Node, path: tuple[str, ...]) -> str:
+    """Return the scalar at a path as it is written, or an empty string; for telling objects apart, not for reading."""
+    for key in path:
+        held = [value.resolved() for name, value in node.pairs() if name.value == key] if node.kind == MAP else []
+        if not held:
+            return ""
+        node = held[-1]
+    return node.value if node.kind == SCALAR else ""
+
+
+def is_merge(key: Node) -> bool:
+    """Return whether a key is a merge key: a plain `<<`, or tagged so."""
+    return key.value == "<<" and ((key.style == "" and key.tag is None) or key.tag == "tag:yaml.org,2002:merge")
+
+
+def _merged(value: Node, name: str) -> Entry | None:
+    """Return what the value of a merge key brings in at `name`; each map is looked at once, however often it is named."""
+    seen: set[int] = set()
+    todo = [value]
+    while todo:
+        node = todo.pop().resolved()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.kind == SEQ:
+            todo.extend(reversed(node.children))
+        elif node.kind == MAP:
+            inner: list[Node] = []
+            for key, held in node.pairs():
+                named = key.target or key
+                if named.kind == SCALAR and named.value == name:
+                    return Entry(key, held, True)
+                if named.kind == SCALAR and is_merge(named):
+                    inner.append(held)
+            todo.extend(reversed(inner))
+        else:
+            raise Unfit("unreadable", node.start, "the value of a merge key (<<) is no map", "merge maps only")
+    return None
+
+
+class Meanings:
+    """Numbers nodes by what they mean: equal numbers, equal meaning to every reader; anchors, styles and order do not count.
+
+    Structures are interned as they close, children first, so even a document of nested aliases is linear.
+    Where readers disagree (an own key before a merge of the same key), the meaning is a number of its own.
+    """
+
+    def __init__(self) -> None:
+        """Start with an empty table."""
+        self._numbers: dict[object, int] = {}
+        self._last = 0
+        self._maps: dict[int, tuple[str | None, dict[int, int]]] = {}
+        self._merged = 0
+
+    def clear(self) -> None:
+        """Forget all structures; a number given before stays itself and is never given again."""
+        self._numbers.clear()
+        self._maps.clear()
+
+    def number(self, structure: object) -> int:
+        """Return the number of a structure."""
+        number = self._numbers.get(structure)
+        if number is None:
+            self._last = self._numbers[structure] = number = self._last + 1
+        return number
+
+    def scalar(self, text: str, plain: bool) -> int:
+        """Return the number of an untagged scalar, plain or quoted."""
+        return self.number(("plain", text) if plain and not is_string(text) else text)
+
+    def of(self, node: Node) -> int:
+        """Return the number of a node whose children have theirs."""
+        if node.kind == SCALAR:
+            if node.tag is None or node.tag == STRING:
+                return self.scalar(node.value, node.style == "" and node.tag is None)
+            return self.number((node.tag, node.value))
+        if node.target is not None:
+            return node.target.meaning
+        if node.kind == SEQ:
+            return self.number((node.tag, SEQ, *[child.meaning for child in node.children]))
+        return self._map(node)
+
+    def _map(self, node: Node) -> int:
+        held: dict[int, int] = {}
+        brought: dict[int, int] = {}
+        for key, value in node.pairs():
+            if key.kind == SCALAR and key.value == "<<" and is_merge(key):
+                for source in value.resolved().children if value.resolved().kind == SEQ else (value,):
+                    merged = self._maps.get(source.meaning)
+                    if merged is None:
+                        raise Unfit(
+                            "unreadable", source.start, "the value of a merge key (<<) is no map", "merge maps only"
+                        )
+                    self._merged += len(merged[1])
+                    if self._merged > MAX_MERGED:
+                        raise Unfit("unreadable", source.start, "too much is merged (<<)", "write it out")
+                    for number, meaning in merged[1].items():
+                        if number in held and held[number] != meaning:
+                            held[number] = self.number(("either", held[number], meaning))
+                        brought.setdefault(number, meaning)
+            elif key.meaning in held:
+                held[key.meaning] = self.number(("twice", held[key.meaning], value.meaning))
+            else:
+                held[key.meaning] = value.meaning
+        return self.map(node.tag, {**brought, **held} if brought else held)
+
+    def map(self, tag: str | None, held: dict[int, int]) -> int:
+        """Return the number of a map of key numbers to value numbers."""
+        number = self.number((tag, MAP, frozenset(held.items())))
+        self._maps.setdefault(number, (tag, held))
+        return number
+
+    def members(self, number: int) -> tuple[str | None, dict[int, int]] | None:
+        """Return the tag and the members of a map by its number, or None where the number is no map's."""
+        return self._maps.get(number)

@@ -1,0 +1,56 @@
+"""A value -> text at a column, in block or flow style, with a given line break.
+
+Everything we ever write goes through here; PyYAML's dumper leaves `y` and `1e3` unquoted, which Go reads as other
+things.
+"""
+
+from __future__ import annotations
+
+from .scalars import write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .change import Pairs, Value
+
+# How many columns further in a nested map stands when the document shows no habit of its own.
+STEP = 2
+
+
+def block(value: Pairs, column: int, newline: str, step: int = STEP) -> str:
+    """Return the members of a map as whole lines, each ended by `newline`."""
+    lines: list[str] = []
+    _members(value, column, step, lines)
+    return "".join(line + newline for line in lines)
+
+
+def _members(value: Pairs, column: int, step: int, lines: list[str]) -> None:
+    indent = " " * column
+    for key, held in value:
+        if isinstance(held, tuple):
+            if held:
+                lines.append(f"{indent}{write(key)}:")
+                _members(held, column + step, step, lines)
+            else:
+                lines.append(f"{indent}{write(key)}: {{}}")
+        else:
+            lines.append(f"{indent}{write(key)}: {write(held)}")
+
+
+class Flow:
+    """How flow text is written: JSON quotes every string, and tight text has no blanks after colons and commas."""
+
+    __slots__ = ("colon", "comma", "json")
+
+    def __init__(self, json: bool, tight: bool) -> None:
+        """Tight text is JSON only: without quotes `a:b` would be one word."""
+        self.json = json
+        self.colon = ":" if json and tight else ": "
+        self.comma = "," if json and tight else ", "
+
+    def members(self, value: Pairs) -> str:
+        """Return the members of a map without its braces."""
+        return self.comma.join(f"{write(key, self.json)}{self.colon}{self.value(held)}" for key, held in value)
+
+    def value(self, value: Value) -> str:
+        """Return a value."""
+        return "{" + self.members(value) + "}" if isinstance(value, tuple) else write(value, self.json)

@@ -1,0 +1,110 @@
+"""Bytes + options -> bytes + findings: read, decide, write; `render` composes the three.
+
+Pure: no file, no environment, no clock, no network. Nothing is returned to be written unless the whole of it exists and
+was read back.
+"""
+
+from __future__ import annotations
+
+from .findings import ERROR, Finding, Ref, Refusal
+from .gangs import keys, resources
+from .gangs.plan import Plan, plan
+from .gangs.resources import InferenceService, PodGroup
+from .manifests import edit, objects, stream, tree
+from .options import DEFAULTS, Options
+from .record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .findings import Place
+    from .manifests.change import Spot
+
+
+class Stream(Record):
+    """A stream as it was read: its bytes and spans, the objects that matter, and what could not be read."""
+
+    data: bytes
+    spans: tuple[stream.Span, ...]
+    services: tuple[InferenceService, ...]
+    pod_groups: tuple[PodGroup, ...]
+    findings: tuple[Finding, ...]
+
+
+class Rendered(Record):
+    """The bytes to deploy, empty if a finding is an error; and the findings, in the order of the stream."""
+
+    data: bytes
+    findings: tuple[Finding, ...]
+
+    @property
+    def refused(self) -> bool:
+        """Whether an error keeps the result from being used."""
+        return any(finding.severity == ERROR for finding in self.findings)
+
+
+def read(data: bytes) -> Stream:
+    """Return what a stream holds that matters to us; everything else is not even parsed."""
+    try:
+        spans = tuple(stream.cut(data))
+    except Refusal as refusal:
+        return Stream(data, (), (), (), (refusal.finding,))
+    services: list[InferenceService] = []
+    groups: list[PodGroup] = []
+    findings: list[Finding] = []
+    for number in stream.candidates(data, spans, keys.NEEDLES):
+        item = None
+        try:
+            text = stream.decode(data, spans[number])
+            for item in objects.items(text, keys.wanted):
+                found = resources.read(number, item)
+                if isinstance(found, InferenceService):
+                    services.append(found)
+                else:
+                    groups.append(found)
+                item = None
+        except UnicodeDecodeError as error:
+            findings.append(edit.undecodable(error, data, spans, number).finding)
+        except tree.Unfit as unfit:
+            finding = edit.refusal(unfit, stream.Places(data, spans), number).finding
+            findings.append(finding._replace(ref=_ref(item)) if item is not None else finding)
+    return Stream(data, spans, tuple(services), tuple(groups), tuple(findings))
+
+
+def _ref(item: objects.Item) -> Ref:
+    """Return who an object is that could not be read, as far as it says so."""
+    said = [tree.value_at(item.root, ("metadata", key)) for key in ("namespace", "name")]
+    return Ref(item.kind, *said)
+
+
+def decide(read_stream: Stream, options: Options = DEFAULTS) -> Plan:
+    """Return the gangs, changes and findings for a stream."""
+    places = stream.Places(read_stream.data, read_stream.spans)
+
+    def place(spot: Spot, index: int) -> Place:
+        return places.place(spot.span, index)
+
+    return plan(read_stream.services, read_stream.pod_groups, options, place)
+
+
+def write(read_stream: Stream, planned: Plan) -> bytes:
+    """Return the bytes of the stream with the plan's changes made; raises Refusal where one cannot be."""
+    return edit.splice(read_stream.data, read_stream.spans, planned.changes)
+
+
+def render(data: bytes, options: Options = DEFAULTS) -> Rendered:
+    """Return what is to be deployed instead of `data`, and what is to be said.
+
+    >>> render(b"kind: ConfigMap").data
+    b'kind: ConfigMap'
+    """
+    if stream.is_quiet(data, keys.NEEDLES):
+        return Rendered(data, ())
+    found = read(data)
+    planned = decide(found, options)
+    rendered = Rendered(b"", (*found.findings, *planned.findings))
+    if rendered.refused:
+        return rendered
+    try:
+        return rendered._replace(data=write(found, planned))
+    except Refusal as refusal:
+        return rendered._replace(findings=(*rendered.findings, refusal.finding))

@@ -1,0 +1,1 @@
+"""Findings and plans as people and programs read them."""
