@@ -72,5 +72,6 @@ class Refusal(Exception):  # noqa: N818 - it is what is raised when we refuse, a
     """Raised where an input cannot be read or edited safely; becomes the one finding it carries."""
 
     def __init__(self, finding: Finding) -> None:
+        """Carry the finding."""
         super().__init__(finding.message)
         self.finding = finding

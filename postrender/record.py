@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
     from collections import namedtuple
 
-    def _made(name, bases, space):
+    def _made(name, space):
         fields = list(space.get("__annotations__", ()))
         defaults = [space[field] for field in fields if field in space]
         record = namedtuple(name, fields, defaults=defaults, module=space["__module__"])
@@ -31,7 +31,7 @@ else:
 
     class _Maker(type):
         def __new__(cls, name, bases, space):
-            return type.__new__(cls, name, (), space) if name == "_Root" else _made(name, bases, space)
+            return type.__new__(cls, name, (), space) if name == "_Root" else _made(name, space)
 
     class _Root(metaclass=_Maker):
         pass

@@ -100,7 +100,7 @@ def seconds(duration: int) -> int:
 
 
 def schedule_timeout(ready: int, least: int, most: int) -> int | None:
-    """Return `scheduleTimeoutSeconds` for a ready timeout (0: none) under the clamp (both 0: none), or None for no field.
+    """Return `scheduleTimeoutSeconds` for a ready timeout (0: none) and a clamp (both 0: none); None for no field.
 
     Each is truncated to whole seconds by itself, as OME does. Raises ValueError where the seconds do not fit the
     field's int32; what OME does there depends on its processor.

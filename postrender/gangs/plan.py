@@ -69,7 +69,7 @@ class _Planner:
                 "remove or rename it, or make it equal",
                 Ref(keys.POD_GROUP_KIND, found.namespace, found.name),
                 "metadata.name",
-                self.place(found.spot, found.index),
+                self.place(found.spot, found.at),
             )
             self.findings.append(finding)
 
@@ -95,7 +95,7 @@ class _Planner:
                 "make sure that OME 1.3 runs this service as OMENative",
                 field=f"spec.{component.name}.minReplicas",
             )
-            self.say(service, finding, component.min_replicas.at if component.min_replicas else component.index)
+            self.say(service, finding, component.min_replicas.at if component.min_replicas else component.at)
 
 
 def _without(value: object) -> object:
@@ -116,10 +116,10 @@ def plan(
         if first is not service:
             finding = Finding(
                 "duplicate-service",
-                f"the service stands twice; the first is on line {place(first.spot, first.index).line}",
+                f"the service stands twice; the first is on line {place(first.spot, first.at).line}",
                 "remove or rename one of the two",
             )
-            planner.say(service, finding, service.index)
+            planner.say(service, finding, service.at)
             continue
         for component in service.components:
             planner.component(service, component)

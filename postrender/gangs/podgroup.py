@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def value(gang: Gang) -> Pairs:
-    """Return the PodGroup of a gang: the fields that OME writes, our annotation, and nothing that a controller would."""
+    """Return the PodGroup of a gang: the fields that OME writes and our annotation, nothing a controller would."""
     service = gang.service
     metadata: list[tuple[str, Value]] = [("name", gang.name)]
     if service.namespace:
@@ -22,7 +22,7 @@ def value(gang: Gang) -> Pairs:
             (
                 (keys.COMPONENT, gang.component.name),
                 (keys.SERVICE, service.name),
-                (keys.INSTANCE_INDEX, str(gang.index)),
+                (keys.INSTANCE_INDEX, str(gang.number)),
                 (keys.MANAGED_BY, keys.OME_NATIVE),
             ),
         )

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 class Component(Record):
     """What an InferenceService says about its engine or decoder; None where it says nothing.
 
-    `index` is where the component stands; `leader` and `worker` say whether the blocks are there, empty ones too.
+    `at` is where the component stands; `leader` and `worker` say whether the blocks are there, empty ones too.
     """
 
     name: str
-    index: int
+    at: int
     leader: bool
     worker: bool
     size: Found | None
@@ -38,7 +38,7 @@ class InferenceService(Record):
     """An InferenceService of OME; `namespace` is empty where it writes none."""
 
     spot: Spot
-    index: int
+    at: int
     namespace: str
     name: str
     runtime: str
@@ -47,10 +47,10 @@ class InferenceService(Record):
 
 
 class PodGroup(Record):
-    """A PodGroup in the stream: `made_for` is our annotation, `value` all of it with sorted keys, or None if too deep."""
+    """A PodGroup in the stream: `made_for` is our annotation; `value` all of it, or None where it is none of ours."""
 
     spot: Spot
-    index: int
+    at: int
     namespace: str
     name: str
     made_for: str

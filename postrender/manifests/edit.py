@@ -7,6 +7,8 @@ again, does not mean exactly the input plus the change.
 
 from __future__ import annotations
 
+from io import BytesIO
+
 from ..findings import Finding, Refusal
 from ..record import Record
 from . import objects, tree
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from .change import Change, Pairs, Value
-    from .tree import Meanings, Node
+    from .tree import Node
 
     # Keys -> what must stand there: a scalar, or more keys.
     Overlay: TypeAlias = dict[str, str | int | bool | "Overlay"]
@@ -47,20 +49,20 @@ def splice(data: bytes, spans: Sequence[Span], changes: Iterable[Change]) -> byt
     for change in changes:
         spot = change.before if isinstance(change, Add) else change.spot
         per_span.setdefault(spot.span, []).append(change)
-    pieces: list[bytes | memoryview] = []
+    result = BytesIO()  # hands its buffer out without a copy
     view = memoryview(data)
     done = 0
     for number in sorted(per_span):
         span = spans[number]
         new = _spliced(data, spans, number, per_span[number])
         if new is not None:
-            pieces.append(view[done : span.start])
-            pieces.append(new)
+            result.write(view[done : span.start])
+            result.write(new)
             done = span.stop
-    if not pieces:
+    if not done:
         return data
-    pieces.append(view[done:])
-    return b"".join(pieces)
+    result.write(view[done:])
+    return result.getvalue()
 
 
 def _spliced(data: bytes, spans: Sequence[Span], number: int, changes: list[Change]) -> bytes | None:
@@ -222,8 +224,10 @@ def _lay(overlay: Overlay, change: Set) -> None:
     *above, last = change.path
     for key in above:
         inner = overlay.setdefault(key, {})
-        if not isinstance(inner, dict):
-            raise ValueError(f"two changes want different things at {objects.field(change.path)}")
+        if not isinstance(inner, dict):  # a mistake of the planner's, not a wrong type
+            raise ValueError(  # noqa: TRY004
+                f"two changes want different things at {objects.field(change.path)}"
+            )
         overlay = inner
     if overlay.setdefault(last, change.value) != change.value:
         raise ValueError(f"two changes want different things at {objects.field(change.path)}")
@@ -239,11 +243,10 @@ def edited(text: str, changes: Iterable[Change]) -> str:
     if not numbers:
         return text
     split = max(numbers) >= 0
-    meanings = tree.Meanings()
     head = tree.head(text) if split else None
     appends = head is not None and head.kind == objects.RESOURCE_LIST
     editor = _Editor(text, tree.aliased(text))
-    olds: Iterable[tuple[int, Node]] = tree.nodes(text, split, meanings)
+    olds: Iterable[tuple[int, Node]] = tree.nodes(text, split)
     if not split:
         olds = list(olds)
     for number, node in olds:
@@ -265,10 +268,7 @@ def edited(text: str, changes: Iterable[Change]) -> str:
     if not editor.edits:
         return text
     new = apply(text, editor.edits)
-    if split:
-        meanings = tree.Meanings()
-        olds = tree.nodes(text, split, meanings)
-    _check(olds, tree.nodes(new, split, meanings), meanings, wanted, appends, "&" not in text)
+    _check(tree.nodes(text, split) if split else olds, tree.nodes(new, split), wanted, appends)
     return new
 
 
@@ -576,7 +576,7 @@ class _Editor:
         return leaf.style in ("|", ">") and self.text[leaf.end - 1] not in BREAKS
 
     def _behind(self, leaf: Node) -> tuple[int, str, bool]:
-        """Return where lines go that follow a leaf, their line break, and whether a break stands before them already."""
+        """Return where lines go that follow a leaf, their line break, and whether they begin at a line's start."""
         if leaf.style in ("|", ">"):
             return leaf.end, _break_before(self.text, leaf.end), True
         return self._after_line(leaf.end)
@@ -656,56 +656,191 @@ def _holds(node: Node, want: str | int | bool | Overlay) -> bool:
 # -- reading back -----------------------------------------------------------------------------------------------------
 
 
-def _check(
-    olds: Iterable[tuple[int, Node]],
-    news: Iterator[tuple[int, Node]],
-    meanings: Meanings,
-    wanted: _Wanted,
-    appends: bool,
-    forget: bool,
-) -> None:
-    """Raise Unfit unless the new nodes mean the old ones plus the changes, item by item."""
-    for number, old in olds:
-        added = wanted.adds.get(number, [])
-        if appends:
-            added = [value for values in wanted.adds.values() for value in values] if number < 0 else []
-        expected = [_meaning(meanings, value) for value in added]
-        if number in wanted.replaces:
-            expected.append(_meaning(meanings, wanted.replaces[number]))
-        else:
-            expected.append(_changed(meanings, old.meaning, wanted.sets.get(number, {})))
-        for meaning in expected:
-            try:
-                new = next(news, None)
-            except Unfit as unfit:
-                raise _refused(old, f"the edited text could not be read back: {unfit.message}") from None
-            if new is None or new[1].meaning != meaning:
-                raise _refused(old, "the edited text, read back, did not mean the input plus the change")
-        if forget and number >= 0:
-            meanings.clear()
+class _Reading:
+    """Holds two trees against each other: the second must be the first plus the changes, node by node.
+
+    What was not to change must be the same to the letter, styles and anchors included. So it means the same to every reader,
+    whatever they make of it; and where new keys stand in a map, no merge key follows that Helm would let win over them.
+    """
+
+    def __init__(self) -> None:
+        self.differences = 0
+        self._twins: dict[int, tuple[Node, Node]] = {}  # anchored nodes by identity, kept alive, and what they became
+        self._aliases: list[tuple[Node, Node]] = []
+        self._touched: list[Node] = []
+
+    def same(self, old: Node, new: Node) -> bool:
+        """Return whether two nodes are the same to the letter."""
+        todo = [(old, new)]
+        while todo:
+            old, new = todo.pop()
+            if (
+                old.kind is not new.kind
+                or old.style != new.style
+                or old.value != new.value
+                or not self._marks(old, new)
+            ):
+                return False
+            if old.kind is MAP or old.kind is SEQ:
+                if len(old.children) != len(new.children):
+                    return False
+                todo.extend(zip(old.children, new.children, strict=True))
+            elif old.kind is ALIAS:
+                self._aliases.append((old, new))
+        return True
+
+    def changed(self, old: Node, new: Node, overlay: Overlay) -> bool:
+        """Return whether `new` is the map `old` with `overlay` laid over it."""
+        held = old.resolved()
+        if held.null():
+            self.differences += 1
+            return _is(new, _overlay_pairs(overlay))
+        if held.kind is not MAP:
+            return False
+        if new.kind is ALIAS:
+            return self.same(old, new) and _holds(held, overlay)
+        if old.kind is ALIAS:
+            return self._laid_over(old, new, overlay)
+        if new.kind is not MAP or old.style != new.style or not self._marks(old, new):
+            return False
+        before = self.differences
+        entries = {key: tree.find(old, key) for key in overlay}
+        own = {id(entry.key): key for key, entry in entries.items() if entry is not None and not entry.merged}
+        missing = {
+            key: want
+            for key, want in overlay.items()
+            if (entry := entries[key]) is None or entry.merged and not _holds(entry.value, want)
+        }
+        rest = list(old.pairs())[::-1]
+        for key, value in new.pairs():
+            if key.value in missing and key.kind is SCALAR and _is(key, key.value):
+                self.differences += 1
+                if any(tree.is_merge(later) for later, _ in rest) or not _is(value, _pairs(missing.pop(key.value))):
+                    return False
+                continue
+            old_key, old_value = rest.pop() if rest else (new, new)
+            if not self.same(old_key, key):
+                return False
+            name = own.get(id(old_key))
+            if not (self.same(old_value, value) if name is None else self._value(old_value, value, overlay[name])):
+                return False
+        if self.differences > before and old.anchor is not None:
+            self._touched.append(old)
+        return not rest and not missing
+
+    def end(self) -> bool:
+        """Return whether all aliases stand for what they stood for: the same anchored node, unchanged."""
+        touched = {id(node) for node in self._touched}
+        return all(
+            self._twins.get(id(old.target), (None, None))[1] is new.target and id(old.target) not in touched
+            for old, new in self._aliases
+        )
+
+    def _marks(self, old: Node, new: Node) -> bool:
+        """Return whether tag and anchor are the same, and remember what an anchored node became."""
+        if old.anchor is not None and old.kind is not ALIAS:
+            self._twins[id(old)] = (old, new)
+        return old.tag == new.tag and old.anchor == new.anchor
+
+    def _value(self, old: Node, new: Node, want: str | int | bool | Overlay) -> bool:
+        if isinstance(want, dict):
+            return self.changed(old, new, want)
+        if _holds(old, want):
+            return self.same(old, new)
+        self.differences += 1
+        return _is(new, want)
+
+    def _laid_over(self, old: Node, new: Node, overlay: Overlay) -> bool:
+        """Return whether an alias became `{<<: *alias, key: value}`."""
+        if new.kind is not MAP or new.anchor is not None or new.tag is not None or len(new.children) < 4:
+            return False
+        (merge, alias), *added = new.pairs()
+        laid = {key: want for key, want in overlay.items() if not _laid(old.target, key, want)}
+        self.differences += 1
+        return (
+            tree.is_merge(merge)
+            and self.same(old, alias)
+            and _all_are(added, tuple((key, _pairs(want)) for key, want in laid.items()))
+        )
 
 
-def _meaning(meanings: Meanings, value: Value) -> int:
+def _laid(node: Node, key: str, want: str | int | bool | Overlay) -> bool:
+    entry = tree.find(node, key)
+    return entry is not None and _holds(entry.value, want)
+
+
+def _is(node: Node, value: Value) -> bool:
+    """Return whether a node is what we write for `value`: no tag, no anchor, and a string only where all read one."""
+    if node.tag is not None or node.anchor is not None:
+        return False
     if isinstance(value, tuple):
-        return meanings.map(None, {meanings.scalar(key, False): _meaning(meanings, held) for key, held in value})
-    return meanings.scalar(value, False) if isinstance(value, str) else meanings.scalar(write(value), True)
+        return node.kind is MAP and _all_are(list(node.pairs()), value)
+    if node.kind is not SCALAR:
+        return False
+    if isinstance(value, str):
+        return node.value == value and (node.style != "" or is_string(value))
+    return node.style == "" and node.value == write(value)
 
 
-def _changed(meanings: Meanings, number: int, overlay: Overlay) -> int:
-    """Return the meaning of the map `number` with `overlay` laid over it."""
-    if not overlay:
-        return number
-    tag, members = meanings.members(number) or (None, {})
-    held = dict(members)
-    for key, want in overlay.items():
-        name = meanings.scalar(key, False)
-        held[name] = _changed(meanings, held.get(name, 0), want) if isinstance(want, dict) else _meaning(meanings, want)
-    return meanings.map(tag, held)
+def _all_are(pairs: list[tuple[Node, Node]], value: Pairs) -> bool:
+    return len(pairs) == len(value) and all(
+        _is(node_key, key) and _is(node, held) for (node_key, node), (key, held) in zip(pairs, value, strict=True)
+    )
+
+
+def _check(olds: Iterable[tuple[int, Node]], news: Iterator[tuple[int, Node]], wanted: _Wanted, appends: bool) -> None:
+    """Raise Unfit unless the new nodes are the old ones plus the changes, object by object."""
+    reading = _Reading()
+    old = None
+    try:
+        for number, old in olds:
+            added = wanted.adds.get(number, [])
+            if appends:
+                added = [value for values in wanted.adds.values() for value in values] if number < 0 else []
+            right = all(_is(_next(news), value) for value in added)
+            new = _next(news)
+            if number in wanted.replaces:
+                right = right and _is_marked(new, old, wanted.replaces[number])
+            elif number in wanted.sets:
+                right = right and reading.changed(old, new, wanted.sets[number])
+            else:
+                right = right and reading.same(old, new)
+            if not right:
+                raise _misread(old)
+        if old is not None and not reading.end():
+            raise _misread(old)
+    except _Unlike as unlike:
+        raise _misread(old, f": {unlike}") from None
+
+
+class _Unlike(Exception):  # noqa: N818 - private to the check
+    """The edited text could not be read, or ended too early."""
+
+
+def _next(news: Iterator[tuple[int, Node]]) -> Node:
+    try:
+        new = next(news, None)
+    except Unfit as unfit:
+        raise _Unlike(unfit.message) from None
+    if new is None:
+        raise _Unlike("an object is missing")
+    return new[1]
+
+
+def _is_marked(new: Node, old: Node, value: Pairs) -> bool:
+    """Return whether a replaced object is `value`; its tag and anchor stay."""
+    return (new.tag, new.anchor) == (old.tag, old.anchor) and new.kind is MAP and _all_are(list(new.pairs()), value)
+
+
+def _misread(node: Node | None, why: str = "") -> Unfit:
+    message = f"the edited text, read back, was not the input plus the change{why}"
+    return Unfit(
+        "edit-refused", node.start if node else 0, message, "write the object in a plainer form, and report this"
+    )
 
 
 def _check_value(text: str, value: Pairs) -> None:
     """Raise Unfit unless a new document reads as the value it was written from."""
-    meanings = tree.Meanings()
-    node = tree.read(text, meanings)
-    if node is None or node.meaning != _meaning(meanings, value):
-        raise Unfit("edit-refused", 0, "a new object, read back, did not mean what was written", "report this")
+    node = tree.read(text)
+    if node is None or not _is(node, value):
+        raise _misread(node)

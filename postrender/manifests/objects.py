@@ -156,7 +156,7 @@ def plain(node: Node, depth: int = 0) -> Value | None:
     node = node.resolved()
     if node.kind == tree.MAP and depth < 8:
         members = [(key.resolved().value, plain(value, depth + 1)) for key, value in node.pairs()]
-        return None if any(held is None for _, held in members) else tuple(members)  # type: ignore[return-value]
+        return None if any(held is None for _, held in members) else tuple(members)  # type: ignore[arg-type]
     if node.kind != tree.SCALAR or node.tag not in (None, tree.STRING):
         return None
     value = resolve(node.value) if node.style == "" and node.tag is None else node.value

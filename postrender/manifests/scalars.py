@@ -14,6 +14,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _PLAIN = _LETTERS + "0123456789_./-"
 _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
+# The patterns are compiled when first needed: most streams hold nothing but plain words and small integers.
+
 _NULLS = {"", "~", "null", "Null", "NULL"}
 _BOOLS = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "true", "True", "TRUE"), True),
@@ -21,11 +23,12 @@ _BOOLS = {
 }
 _INFINITIES = {sign + word for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")} | {".nan", ".NaN", ".NAN"}
 # yaml.v2's yamlStyleFloat.
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_FLOAT = r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
 # Go's base 0: a leading 0 is octal, 0x 0o 0b as in Go; yaml.v2 has removed underscores before.
-_INT = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|0[oO]?[0-7]*|0[bB][01]+|[1-9][0-9]*)")
+_INT = r"[-+]?(0[xX][0-9a-fA-F]+|0[oO]?[0-7]*|0[bB][01]+|[1-9][0-9]*)"
+_NUMBER_ENDS = "0123456789abcdefABCDEF._"
 # What yaml.v3 takes for a timestamp starts like this; more than it takes, for we only ask "is it surely a string".
-_DATE = re.compile(r"[0-9]{4}-[0-9]")
+_DATE = r"[0-9]{4}-[0-9]"
 
 _INT64 = range(-(2**63), 2**63)
 _UINT64 = range(2**64)
@@ -52,13 +55,17 @@ def resolve(text: str) -> bool | int | float | str | None:
         return text
     if text[0] == ".":
         # Only here yaml.v2 hands the text straight to ParseFloat, underscores included, which then fails.
-        return _number(text) if _FLOAT.fullmatch(text) else text
+        return _number(text) if re.fullmatch(_FLOAT, text) else text
+    if text.isdigit() and text[0] != "0" and len(text) < 19 and text.isascii():
+        return int(text)
+    if text[-1] not in _NUMBER_ENDS:
+        return text
     digits = text.replace("_", "")
-    if _INT.fullmatch(digits):
+    if re.fullmatch(_INT, digits):
         number = _integer(digits)
         if number in _INT64 or (number in _UINT64 and digits[0] != "+"):
             return number
-    return _number(digits) if _FLOAT.fullmatch(digits) else text
+    return _number(digits) if re.fullmatch(_FLOAT, digits) else text
 
 
 def _integer(digits: str) -> int:
@@ -92,7 +99,7 @@ def is_string(text: str) -> bool:
         return text.lower() not in _WORDS
     # Sexagesimals (12:30) and dates are strings to Helm, but numbers to YAML 1.1 and times to kustomize.
     if text[0] in "+-.0123456789":
-        return isinstance(resolve(text), str) and not _DATE.match(text) and ":" not in text and not _loose(text)
+        return isinstance(resolve(text), str) and not re.match(_DATE, text) and ":" not in text and not _loose(text)
     return text not in ("~", "<<", "=")
 
 
@@ -107,7 +114,7 @@ def is_plain(text: str) -> bool:
 
 
 # What a double-quoted scalar must not hold as it is: it would end it, fold it, or be no YAML character.
-_ESCAPED = re.compile('["\\\\\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
+_ESCAPED = '["\\\\\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]'
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -116,7 +123,9 @@ def quote(text: str) -> str:
 
     Go refuses `\/` and libyaml surrogate pairs, so neither is ever written.
     """
-    return '"' + _ESCAPED.sub(_escape, text) + '"'
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + re.sub(_ESCAPED, _escape, text) + '"'
 
 
 def _escape(found: re.Match[str]) -> str:

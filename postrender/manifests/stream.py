@@ -79,7 +79,7 @@ def _marks(data: bytes, base: int) -> list[tuple[int, int | None, int]] | None:
     """
     if data.startswith(b"%", base) or b"\n%" in data:
         return None
-    for rare in _RARE:
+    for rare in _RARE[: 1 if data.isascii() else None]:
         if rare in data and any(rare + mark in data for mark in (b"%", b"---", b"...")):
             return None
     cuts: list[tuple[int, int | None, int]] = []
@@ -113,7 +113,7 @@ def _ends(data: bytes, at: int) -> bool:
 
 def candidates(data: bytes, spans: Sequence[Span], needles: Sequence[bytes]) -> list[int]:
     """Return the numbers of the spans in which some scalar may contain a needle, ascending."""
-    found = set()
+    found: set[int] = set()
     for needle in needles:
         found.update(_holding(data, spans, needle))
     if b"\\" in data:
@@ -217,7 +217,9 @@ class Places:
     def _line(self, offset: int) -> int:
         at, line = self._counted if self._counted[0] <= offset else (0, 1)
         piece = self._data[at:offset]
-        line += piece.count(b"\n") + piece.count(b"\r") - piece.count(b"\r\n")
+        line += piece.count(b"\n")
+        if b"\r" in piece:
+            line += piece.count(b"\r") - piece.count(b"\r\n")
         self._counted = (offset, line)
         return line
 

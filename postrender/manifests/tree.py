@@ -2,7 +2,7 @@
 
 The only importer of yaml. Nodes are built from libyaml's events and never constructed, so no reader's typing can reach
 the output; positions are code points from the start of the text. Built for hostile input: nothing here recurses over
-nodes, aliases are never expanded, and a node knows its meaning as one number.
+nodes, and aliases are never expanded.
 
 Facts the positions rest on (libyaml, observed and tested): `start` of a node with an anchor or a tag is at its `&` or
 `!`; `open` of a collection is just after its brace, or at its first key or dash; `end` of a block collection is the
@@ -34,14 +34,12 @@ if TYPE_CHECKING:
 
 # One API object is at most a few MB (etcd refuses 1.5 MiB by default); a CRD of 1 MB has 30,000 nodes.
 MAX_NODES = 300_000
-# Keys that merges may bring in, over a whole document: a real one has dozens, a chain of hostile ones millions.
-MAX_MERGED = 100_000
-
 MAP = "map"
 SEQ = "seq"
 SCALAR = "scalar"
 ALIAS = "alias"
 
+FLOW = "flow"  # the style of a collection in braces or brackets; a block one has none
 STRING = "tag:yaml.org,2002:str"
 
 
@@ -49,6 +47,7 @@ class Unfit(Exception):  # noqa: N818 - not an error of ours: the input does not
     """Raised where a text cannot be read or edited safely; `index` is the code point that shows why."""
 
     def __init__(self, code: str, index: int, message: str, remedy: str, field: str = "") -> None:
+        """Say what, where and what to do; `field` is the path, where it is known."""
         super().__init__(message)
         self.code = code
         self.index = index
@@ -58,35 +57,34 @@ class Unfit(Exception):  # noqa: N818 - not an error of ours: the input does not
 
 
 class Node:
-    """One node of a document. `children` are key, value, key, value, … in a map; `target` is what an alias stands for."""
+    """One node. `children` are key, value, key, value, … in a map; `target` is what an alias stands for."""
 
     __slots__ = (
-        "anchor", "children", "end", "kind", "meaning", "open", "start", "style", "tag", "target", "value", "within",
+        "anchor", "children", "end", "kind", "open", "start", "style", "tag", "target", "value", "within",
     )  # fmt: skip
+    children: list[Node]  # of a collection
+    target: Node  # of an alias
+    within: Node | None  # of what `nodes` hands out: the sequence it stood in, if it is an item
 
-    def __init__(self, kind: str, event: Any) -> None:
+    def __init__(self, kind: str, event: Any, tag: str | None, style: str, value: str) -> None:
         """Take what kind of node's event says; a scalar and an alias are complete, a collection is open."""
         self.kind = kind
         self.start: int = event.start_mark.index
         self.open: int = event.end_mark.index
         self.end: int = self.open
         self.anchor: str | None = event.anchor
-        self.tag: str | None = None
-        self.style: str = ""
-        self.value: str = ""
-        self.children: list[Node] = []
-        self.target: Node | None = None
-        self.meaning: int = 0
-        self.within: Node | None = None  # of a node that `nodes` hands out as an item: the sequence it stood in
+        self.tag = tag
+        self.style = style
+        self.value = value
 
     @property
     def flow(self) -> bool:
         """Whether a collection is written with braces or brackets."""
-        return self.style == "flow"
+        return self.style == FLOW
 
     def resolved(self) -> Node:
         """Return the node itself, or what it is an alias of."""
-        return self.target or self
+        return self.target if self.kind == ALIAS else self
 
     def null(self) -> bool:
         """Return whether this is a plain null: empty, `~` or the word."""
@@ -260,22 +258,18 @@ def aliased(text: str) -> frozenset[int]:
         raise _unreadable(error) from None
 
 
-def read(text: str, meanings: Meanings | None = None) -> Node | None:
+def read(text: str) -> Node | None:
     """Return the root node of the only document in `text`, or None where there is none.
 
     Raises Unfit where it is not YAML, holds itself, or is too large for any API server.
     """
-    root = None
-    for _, root in nodes(text, False, meanings):
-        pass
-    return root
+    return next((root for _, root in nodes(text, False)), None)
 
 
-def nodes(text: str, split: bool, meanings: Meanings | None = None) -> Iterator[tuple[int, Node]]:
+def nodes(text: str, split: bool) -> Iterator[tuple[int, Node]]:
     """Yield the root node last, as number -1; with `split`, before it each node of the root's `items` by its number.
 
-    The root then lacks them: a list of any length costs no more memory than its largest item. With `meanings` every
-    node gets its meaning.
+    The root then lacks them: a list of any length costs no more memory than its largest item.
     """
     parse = _parser(text)
     stack: list[Node] = []
@@ -289,21 +283,18 @@ def nodes(text: str, split: bool, meanings: Meanings | None = None) -> Iterator[
             event = parse()
             kind = type(event)
             if kind is ScalarEvent:
-                node = Node(SCALAR, event)
-                node.value = event.value
-                node.style = event.style
-                if event.tag is not None:
-                    node.tag = event.tag
-                if node.anchor:
+                node = Node(SCALAR, event, event.tag, event.style, event.value)
+                if node.anchor is not None:
                     anchors[node.anchor] = node
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
-                node = Node(MAP if kind is MappingStartEvent else SEQ, event)
-                node.style = "flow" if event.flow_style else "block"
-                node.tag = event.tag
-                if node.anchor:
+                node = Node(
+                    MAP if kind is MappingStartEvent else SEQ, event, event.tag, FLOW if event.flow_style else "", ""
+                )
+                node.children = []
+                if node.anchor is not None:
                     anchors[node.anchor] = node
                 stack.append(node)
-                if split and node.kind == SEQ and len(stack) == 2 and _at_items(stack[0]):
+                if split and len(stack) == 2 and node.kind == SEQ and _at_items(stack[0]):
                     items = node
                 parent = node
                 continue
@@ -312,14 +303,12 @@ def nodes(text: str, split: bool, meanings: Meanings | None = None) -> Iterator[
                 node.end = event.end_mark.index
                 parent = stack[-1] if stack else None
             elif kind is AliasEvent:
-                node = Node(ALIAS, event)
+                node = Node(ALIAS, event, None, "", "")
                 target = anchors.get(event.anchor)
                 if target is None:
-                    raise Unfit("unreadable", node.start, f"the alias *{event.anchor} has no anchor before it", _ANCHOR)
+                    raise _astray(node, "has no anchor before it")
                 if target in stack:
-                    raise Unfit(
-                        "unreadable", node.start, f"the alias *{event.anchor} lies inside its own anchor", _ANCHOR
-                    )
+                    raise _astray(node, "lies inside its own anchor")
                 node.target = target
             elif kind is StreamEndEvent:
                 return
@@ -333,9 +322,8 @@ def nodes(text: str, split: bool, meanings: Meanings | None = None) -> Iterator[
                     f"one object with more than {MAX_NODES:,} values",
                     "no API server takes an object of that size; leave it out of the stream",
                 )
-            if meanings is not None:
-                node.meaning = meanings.of(node)
             if parent is None:
+                node.within = None
                 yield -1, node
             elif parent is items:
                 count = 0
@@ -348,7 +336,9 @@ def nodes(text: str, split: bool, meanings: Meanings | None = None) -> Iterator[
         raise _unreadable(error) from None
 
 
-_ANCHOR = "define the anchor before it is used, outside of what it names"
+def _astray(alias: Node, message: str) -> Unfit:
+    remedy = "define the anchor before it is used, outside of what it names"
+    return Unfit("unreadable", alias.start, f"the alias *{alias.anchor} {message}", remedy)
 
 
 def _at_items(root: Node) -> bool:
@@ -377,7 +367,7 @@ def find(node: Node, name: str) -> Entry | None:
     own: Entry | None = None
     merges: list[tuple[int, Node]] = []
     for position, (key, value) in enumerate(node.pairs()):
-        named = key.target or key
+        named = key.resolved()
         if named.kind != SCALAR:
             continue
         if named.value == name:
@@ -425,7 +415,7 @@ def is_merge(key: Node) -> bool:
 
 
 def _merged(value: Node, name: str) -> Entry | None:
-    """Return what the value of a merge key brings in at `name`; each map is looked at once, however often it is named."""
+    """Return what the value of a merge key brings in at `name`; each map is looked at once, however often named."""
     seen: set[int] = set()
     todo = [value]
     while todo:
@@ -438,89 +428,16 @@ def _merged(value: Node, name: str) -> Entry | None:
         elif node.kind == MAP:
             inner: list[Node] = []
             for key, held in node.pairs():
-                named = key.target or key
+                named = key.resolved()
                 if named.kind == SCALAR and named.value == name:
                     return Entry(key, held, True)
                 if named.kind == SCALAR and is_merge(named):
                     inner.append(held)
             todo.extend(reversed(inner))
         else:
-            raise Unfit("unreadable", node.start, "the value of a merge key (<<) is no map", "merge maps only")
+            raise _no_map(node)
     return None
 
 
-class Meanings:
-    """Numbers nodes by what they mean: equal numbers, equal meaning to every reader; anchors, styles and order do not count.
-
-    Structures are interned as they close, children first, so even a document of nested aliases is linear.
-    Where readers disagree (an own key before a merge of the same key), the meaning is a number of its own.
-    """
-
-    def __init__(self) -> None:
-        """Start with an empty table."""
-        self._numbers: dict[object, int] = {}
-        self._last = 0
-        self._maps: dict[int, tuple[str | None, dict[int, int]]] = {}
-        self._merged = 0
-
-    def clear(self) -> None:
-        """Forget all structures; a number given before stays itself and is never given again."""
-        self._numbers.clear()
-        self._maps.clear()
-
-    def number(self, structure: object) -> int:
-        """Return the number of a structure."""
-        number = self._numbers.get(structure)
-        if number is None:
-            self._last = self._numbers[structure] = number = self._last + 1
-        return number
-
-    def scalar(self, text: str, plain: bool) -> int:
-        """Return the number of an untagged scalar, plain or quoted."""
-        return self.number(("plain", text) if plain and not is_string(text) else text)
-
-    def of(self, node: Node) -> int:
-        """Return the number of a node whose children have theirs."""
-        if node.kind == SCALAR:
-            if node.tag is None or node.tag == STRING:
-                return self.scalar(node.value, node.style == "" and node.tag is None)
-            return self.number((node.tag, node.value))
-        if node.target is not None:
-            return node.target.meaning
-        if node.kind == SEQ:
-            return self.number((node.tag, SEQ, *[child.meaning for child in node.children]))
-        return self._map(node)
-
-    def _map(self, node: Node) -> int:
-        held: dict[int, int] = {}
-        brought: dict[int, int] = {}
-        for key, value in node.pairs():
-            if key.kind == SCALAR and key.value == "<<" and is_merge(key):
-                for source in value.resolved().children if value.resolved().kind == SEQ else (value,):
-                    merged = self._maps.get(source.meaning)
-                    if merged is None:
-                        raise Unfit(
-                            "unreadable", source.start, "the value of a merge key (<<) is no map", "merge maps only"
-                        )
-                    self._merged += len(merged[1])
-                    if self._merged > MAX_MERGED:
-                        raise Unfit("unreadable", source.start, "too much is merged (<<)", "write it out")
-                    for number, meaning in merged[1].items():
-                        if number in held and held[number] != meaning:
-                            held[number] = self.number(("either", held[number], meaning))
-                        brought.setdefault(number, meaning)
-            elif key.meaning in held:
-                held[key.meaning] = self.number(("twice", held[key.meaning], value.meaning))
-            else:
-                held[key.meaning] = value.meaning
-        return self.map(node.tag, {**brought, **held} if brought else held)
-
-    def map(self, tag: str | None, held: dict[int, int]) -> int:
-        """Return the number of a map of key numbers to value numbers."""
-        number = self.number((tag, MAP, frozenset(held.items())))
-        self._maps.setdefault(number, (tag, held))
-        return number
-
-    def members(self, number: int) -> tuple[str | None, dict[int, int]] | None:
-        """Return the tag and the members of a map by its number, or None where the number is no map's."""
-        return self._maps.get(number)
+def _no_map(node: Node) -> Unfit:
+    return Unfit("unreadable", node.start, "the value of a merge key (<<) is no map", "merge maps only")

@@ -4,19 +4,23 @@ the change. The streams are those of the property tests; what a Go reader refuse
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from postrender.findings import Refusal
 from postrender.manifests import edit, stream
 from tests.oracles.client import Oracle, OracleError, exact
 from tests.properties.documents import Case, documents
-from tests.properties.reading import OWN_WINS
+from tests.properties.reading import MERGE, OWN_WINS, Node
 from tests.properties.shrink import shrunk
 from tests.properties.tally import FUZZ, SEED, Tally
 from tests.properties.test_edit import Skip, changes_of, expected, read
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 DOCUMENTS = FUZZ or 400
 MOST_SKIPPED = 0.08
+BOOLS = dict.fromkeys(("y", "yes", "on", "true"), "true") | dict.fromkeys(("n", "no", "off", "false"), "false")
 
 
 def test_go_reads_the_change_and_nothing_else(oracle: Oracle) -> None:
@@ -36,8 +40,8 @@ def test_go_reads_the_change_and_nothing_else(oracle: Oracle) -> None:
                 tally.add(f"{reader}: {outcome}")
             else:
                 tally.add(f"{reader}: different")
-                if reader not in failures:
-                    failures[reader] = report(oracle, reader, case)
+                if len([one for one in failures if one.startswith(reader)]) < 4:
+                    failures[f"{reader} {case.name}"] = report(oracle, reader, case)
     assert not failures, "\n\n".join(failures.values())
     for reader in ("sigs", "v3"):
         assert tally.under(f"{reader}: skipped") <= MOST_SKIPPED * DOCUMENTS
@@ -57,10 +61,14 @@ def edited(case: Case) -> bytes | None:
 def difference(oracle: Oracle, reader: str, case: Case, out: bytes) -> str | None:
     """None where the reader sees exactly the change; why there is nothing to see; or what it saw."""
     ask = getattr(oracle, reader)
+    if reader == "sigs" and any(map(collides, nodes(out))):
+        return "skipped: keys that become one, either may win"
     try:
         before = ask(case.data.decode())
     except OracleError as error:
         return f"skipped: {str(error).partition(':')[0]}"
+    if "!map" in exact(before) and b"{<<: *" in out and b"<<" not in case.data:
+        return "skipped: a map with a merge has texts for keys here"
     wanted = copy.deepcopy(before)
     target = wanted if case.item < 0 else wanted["items"][case.item]
     try:
@@ -72,7 +80,50 @@ def difference(oracle: Oracle, reader: str, case: Case, out: bytes) -> str | Non
         seen = ask(out.decode())
     except OracleError as error:
         return f"it reads no more: {error}"
+    seen, wanted = comparable(seen), comparable(wanted)
     return None if exact(seen) == exact(wanted) else f"seen   {exact(seen)}\nwanted {exact(wanted)}"
+
+
+def nodes(data: bytes) -> Iterator[Node]:
+    todo = read(data)
+    while todo:
+        node = todo.pop()
+        yield node
+        for item in node.items:
+            todo.extend(item if isinstance(item, tuple) else [item])
+
+
+def collides(node: Node) -> bool:
+    """Whether a map has, say, the keys `y` and "true": JSON has one place for both, and Go no order to choose by."""
+    seen: dict[str, str] = {}
+    for key in keys(node):
+        read_as = key.value if key.style else BOOLS.get(key.value.lower(), key.value)
+        if seen.setdefault(read_as, key.value) != key.value:
+            return True
+    return False
+
+
+def keys(node: Node) -> Iterator[Node]:
+    """The keys of a map that are scalars, those that merges bring in too."""
+    if node.kind == "list":
+        for item in node.items:
+            yield from keys(item)
+    elif node.kind == "map":
+        for key, value in node.items:
+            if key.kind == "scalar":
+                yield key
+            if key.tag == MERGE:
+                yield from keys(value)
+
+
+def comparable(value: Any) -> Any:
+    """Maps as sorted pairs, keys as text."""
+    if isinstance(value, list):
+        return [comparable(item) for item in value]
+    if isinstance(value, dict):
+        pairs = value.get("!map", value.items())
+        return {"map": sorted(([str(key), comparable(item)] for key, item in pairs), key=exact)}
+    return value
 
 
 def put(target: dict[str, Any], path: tuple[str, ...], value: str | int | bool) -> None:
@@ -88,7 +139,7 @@ def put(target: dict[str, Any], path: tuple[str, ...], value: str | int | bool) 
         if pairs is None:
             here[key] = held
         else:
-            pairs[:] = sorted([pair for pair in pairs if pair[0] != key] + [[key, held]], key=exact)
+            pairs[:] = [pair for pair in pairs if pair[0] != key] + [[key, held]]
         here = held
 
 

@@ -86,7 +86,7 @@ def joined(texts: list[str]) -> str:
 
 def service(rng: random.Random) -> dict[str, Any]:
     labels = label_map(rng)
-    shared = rng.random() < 0.15
+    shared = rng.random() < 0.3
     metadata: dict[str, Any] = {"name": rng.choice(("llama", "svc-1", "a.b", "y"))}
     add(metadata, "namespace", rng.choice(("default", "team-a", "1")), rng, 0.5)
     add(metadata, "labels", rng.choice((None, None, {})) if rng.random() < 0.2 else labels, rng, 0.7)
@@ -104,6 +104,10 @@ def service(rng: random.Random) -> dict[str, Any]:
         whole = rng.choice((labels, labels, spec.get("engine") or {}))
         base = part(whole, rng) if rng.random() < 0.75 else rng.choice(TEXTS)
         found = {"x-base": base, **found}
+    if rng.random() < 0.05 and "labels" in metadata:
+        found["metadata"] = {**metadata, "labels": {**labels, "last": rng.choice(TEXTS)}}
+        found["metadata"] = dict(sorted(found["metadata"].items(), key=lambda entry: entry[0] == "labels"))
+        found = dict(sorted(found.items(), key=lambda entry: entry[0] == "metadata"))
     if rng.random() < 0.05:
         del found[rng.choice(("metadata", "spec"))]
     return found
@@ -189,9 +193,9 @@ def changes(model: dict[str, Any], rng: random.Random) -> Sets:
     found: dict[Path, str | int | bool] = {}
     for _ in range(rng.choice((1, 1, 2, 2, 3))):
         path = rng.choice((
-            ("metadata", "labels", rng.choice(LABELS)),
-            ("metadata", "labels", rng.choice(LABELS)),
-            ("spec", "engine", "labels", rng.choice(LABELS)),
+            ("metadata", "labels", label(model, ("metadata", "labels"), rng)),
+            ("metadata", "labels", label(model, ("metadata", "labels"), rng)),
+            ("spec", "engine", "labels", label(model, ("spec", "engine", "labels"), rng)),
             ("spec", "engine", "leader", "schedulerName"),
             ("spec", "engine", rng.choice(("minReplicas", "hostNetwork"))),
         ))  # fmt: skip
@@ -205,6 +209,12 @@ def changes(model: dict[str, Any], rng: random.Random) -> Sets:
         else:
             found[path] = rng.choice((rng.choice(TRICKY), "volcano"))
     return tuple(found.items())
+
+
+def label(model: dict[str, Any], path: Path, rng: random.Random) -> str:
+    """A label to set, often one that is there."""
+    held = at(model, path)
+    return rng.choice(tuple(held) if isinstance(held, dict) and held and rng.random() < 0.3 else LABELS)
 
 
 def at(model: Any, path: Path) -> Any:

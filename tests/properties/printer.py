@@ -59,7 +59,7 @@ class Taste:
         self.multi = rng.choice((0, 0.1, 0.5))
         self.comment = rng.choice((0, 0.05, 0.15, 0.4))
         self.explicit = rng.choice((0, 0, 0, 0.08, 0.3))
-        self.anchor = rng.choice((0, 0, 0.05, 0.15))
+        self.anchor = rng.choice((0, 0, 0.04, 0.08))
         self.alias = rng.choice((0.05, 0.3, 0.8))
         self.merge = rng.choice((0, 0.05, 0.15, 0.3))
         self.tag = rng.choice((0, 0, 0.03, 0.1))
@@ -87,6 +87,7 @@ class Printer:
         self.taste = Taste(rng)
         self.anchors: list[tuple[str, object]] = []
         self.names = 0
+        self.bases: set[int] = set()
         self.exact = True
         self.tail = FREE
         self.features: set[str] = set()
@@ -94,6 +95,9 @@ class Printer:
     # The document as a whole
 
     def document(self, model: object, first: bool) -> Printed:
+        if isinstance(model, dict):
+            # What people write to be merged elsewhere.
+            self.bases = {id(value) for key, value in model.items() if key.startswith("x-") and isinstance(value, dict)}
         if isinstance(model, (dict, list)) and self.chance(0.06):
             head, body = self.start(first, ""), self.json_text(model) + "\n"
             self.saw("json-document")
@@ -144,7 +148,7 @@ class Printer:
 
     def end(self) -> str:
         """What stands after the root: comments, blank lines, `...`."""
-        text = self.filler(0)
+        text = "" if self.tail != FREE and self.chance(0.5) else self.filler(0)
         if self.chance(0.06):
             text += self.rng.choice(("...\n", "... # c\n", "...\n\n", "...\n# c\n", "... \n"))
             self.tail = FREE
@@ -154,7 +158,7 @@ class Printer:
         return text
 
     def last_line(self, text: str) -> str:
-        if not self.chance(0.25):
+        if not self.chance(0.25 if self.tail == FREE else 0.5):
             return text
         self.saw("no-final-newline")
         if self.tail != FREE:
@@ -416,7 +420,8 @@ class Printer:
             self.exact = False
             self.saw("bool-key")
             return key
-        quote = 0.9 if key in ("y", "n") else self.taste.quote * 0.3  # plain they are refused on the path: a few are enough
+        # Plain, these are refused on the path: a few of them are enough.
+        quote = 0.96 if key in ("y", "n", "1e3") else self.taste.quote * 0.3
         if plain_ok(key, flow, tagged) and not self.chance(quote):
             return key
         if single_ok(key) and self.chance(0.5):
@@ -491,7 +496,8 @@ class Printer:
     def props(self, value: object, text: str) -> str:
         """An anchor and a tag, either, or nothing; each with a blank after it."""
         marks = []
-        if self.chance(self.taste.anchor * (3 if isinstance(value, dict) else 1)):
+        anchored = self.taste.anchor * (3 if isinstance(value, dict) else 1)
+        if self.chance(0.7 if id(value) in self.bases else anchored):
             marks.append(f"&{self.new_name()}")
             self.saw("anchor")
         tag = self.tag_for(value)
@@ -542,14 +548,16 @@ class Printer:
         if entries and self.chance(self.taste.rare):
             entries.insert(0, (self.rng.choice(entries)[0], self.rng.choice(("x", None, 1))))
             self.saw("duplicate-key")
-        if entries and self.chance(self.taste.merge):
-            return self.merged(value, entries)
+            return entries
+        known = [(name, held) for name, held in self.anchors if mergeable(held, value)]
+        if entries and self.chance(0.6 if known else self.taste.merge):
+            return self.merged(value, entries, known)
         return entries
 
-    def merged(self, value: dict, entries: list[tuple[str, object]]) -> list[tuple[str, object]]:
+    def merged(
+        self, value: dict, entries: list[tuple[str, object]], known: list[tuple[str, dict]]
+    ) -> list[tuple[str, object]]:
         """Some entries come by `<<`: from anchored maps whose keys are all ours, or from inline maps."""
-        maps = [(name, held) for name, held in self.anchors if isinstance(held, dict) and held]
-        known = [(name, held) for name, held in maps if held.keys() <= value.keys()]
         sources: list[tuple[str | dict, dict]] = self.rng.sample(known, min(len(known), self.rng.choice((1, 1, 1, 2))))
         if not sources and self.chance(0.7):
             return entries
@@ -567,7 +575,7 @@ class Printer:
                 given.setdefault(key, item)
         keep = self.rng.choice((0, 0, 0.5))
         own = [(key, item) for key, item in entries if not same(given.get(key, given), item) or self.chance(keep)]
-        self.saw("merge")
+        self.saw("merge-alias" if known else "merge")
         at = self.rng.choice((0, 0, len(own), self.rng.randint(0, len(own))))
         if at:
             self.saw("own-before-merge")
@@ -597,6 +605,16 @@ def same(one: object, other: object) -> bool:
 
 def between_words(text: str, number: int) -> bool:
     return (text[number - 1] + text[number + 1]).isalnum()
+
+
+def mergeable(held: object, into: dict) -> bool:
+    """Whether a map could bring some of the entries of another, and of its maps no other ones."""
+    return (
+        isinstance(held, dict)
+        and bool(held)
+        and held.keys() <= into.keys()
+        and all(same(into[key], inner) or not isinstance(into[key], dict) for key, inner in held.items())
+    )
 
 
 def plain_ok(text: str, flow: bool, tagged: bool) -> bool:

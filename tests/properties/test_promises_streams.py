@@ -7,7 +7,6 @@ import re
 
 from postrender.options import Options
 from postrender.pipeline import render
-
 from tests.properties.documents import documents
 from tests.properties.tally import FUZZ, SEED, Tally
 from tests.properties.test_split import random_stream

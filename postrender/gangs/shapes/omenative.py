@@ -25,7 +25,7 @@ class Gang(Record):
 
     service: InferenceService
     component: Component
-    index: int
+    number: int
     name: str
     min_member: int
     schedule_timeout_seconds: int | None
@@ -72,7 +72,7 @@ def shape(service: InferenceService, component: Component, options: Options) -> 
             field=field + "minReplicas",
         )
         return Shape((), ((finding, component.min_replicas.at),))
-    ready, at = options.ready_timeout, component.index
+    ready, at = options.ready_timeout, component.at
     try:
         if component.ready_timeout is not None:
             at = component.ready_timeout.at
@@ -85,8 +85,8 @@ def shape(service: InferenceService, component: Component, options: Options) -> 
         return _invalid(field + "lifecycle.instanceReadyTimeout", message, "write one such as 90s, 30m or 1h30m", at)
     key = str(component.topology_key.value) if component.topology_key else ""
     gangs = tuple(
-        Gang(service, component, index, names.pod_group(service.name, component.name, index), 1 + size, timeout, key)
-        for index in range(replicas)
+        Gang(service, component, number, names.pod_group(service.name, component.name, number), 1 + size, timeout, key)
+        for number in range(replicas)
     )
     return Shape(gangs, (_runtime(service, component),))
 
@@ -102,7 +102,7 @@ def _unknown(service: InferenceService, component: Component) -> Shape:
         f"write leader and worker with a size into spec.{component.name}",
         field=f"spec.{component.name}",
     )
-    return Shape((), ((finding, component.index),))
+    return Shape((), ((finding, component.at),))
 
 
 def _runtime(service: InferenceService, component: Component) -> tuple[Finding, int]:
@@ -112,7 +112,7 @@ def _runtime(service: InferenceService, component: Component) -> tuple[Finding, 
         "write those fields into the service where the runtime sets them",
         field="spec.runtime",
     )
-    return finding, component.index
+    return finding, component.at
 
 
 def _named(service: InferenceService) -> str:
