@@ -54,16 +54,13 @@ def read(data: bytes) -> Stream:
     for number in stream.candidates(data, spans, keys.NEEDLES):
         item = None
         try:
-            text = stream.decode(data, spans[number])
-            for item in objects.items(text, keys.wanted):
+            for item in objects.items(stream.document(data, spans[number]), keys.wanted, resources.DEPTH):
                 found = resources.read(number, item)
                 if isinstance(found, InferenceService):
                     services.append(found)
                 else:
                     groups.append(found)
                 item = None
-        except UnicodeDecodeError as error:
-            findings.append(edit.undecodable(error, data, spans, number).finding)
         except tree.Unfit as unfit:
             finding = edit.refusal(unfit, stream.Places(data, spans), number).finding
             findings.append(finding._replace(ref=_ref(item)) if item is not None else finding)

@@ -26,11 +26,11 @@ else:
     _OURS = {"__module__", "__qualname__", "__annotations__", "__firstlineno__", "__static_attributes__"}
 
     class _Base:
-        def __mro_entries__(self, bases):
+        def __mro_entries__(self, _):
             return (_Root,)
 
     class _Maker(type):
-        def __new__(cls, name, bases, space):
+        def __new__(cls, name, _, space):
             return type.__new__(cls, name, (), space) if name == "_Root" else _made(name, space)
 
     class _Root(metaclass=_Maker):

@@ -57,6 +57,10 @@ class PodGroup(Record):
     value: object
 
 
+# How deep the fields lie that are read: spec, engine, lifecycle, instanceReadyTimeout.
+DEPTH = 4
+
+
 def read(span: int, item: Item) -> InferenceService | PodGroup:
     """Return the object of an item whose kind is wanted."""
     spot = Spot(span, item.number)

@@ -14,7 +14,7 @@ from ..record import Record
 from . import objects, tree
 from .change import Add, Replace, Set
 from .scalars import is_string, write
-from .stream import BOM, Places, Span, decode, source
+from .stream import Places, Span, document, source
 from .tree import ALIAS, BREAKS, MAP, SCALAR, SEQ, Unfit
 from .write import STEP, Flow, block
 
@@ -49,13 +49,15 @@ def splice(data: bytes, spans: Sequence[Span], changes: Iterable[Change]) -> byt
     for change in changes:
         spot = change.before if isinstance(change, Add) else change.spot
         per_span.setdefault(spot.span, []).append(change)
-    result = BytesIO()  # hands its buffer out without a copy
+    result = BytesIO()
     view = memoryview(data)
     done = 0
     for number in sorted(per_span):
         span = spans[number]
         new = _spliced(data, spans, number, per_span[number])
         if new is not None:
+            if len(spans) == 1:
+                return new
             result.write(view[done : span.start])
             result.write(new)
             done = span.stop
@@ -68,19 +70,18 @@ def splice(data: bytes, spans: Sequence[Span], changes: Iterable[Change]) -> byt
 def _spliced(data: bytes, spans: Sequence[Span], number: int, changes: list[Change]) -> bytes | None:
     """Return the new bytes of `[start:stop]` of a span, or None where all holds already."""
     span = spans[number]
+    old = document(data, span)
     try:
-        text = decode(data, span)
+        new = edited(old, changes)
+        before = _documents(data, span, old, changes)
     except UnicodeDecodeError as error:
         raise undecodable(error, data, spans, number) from None
-    try:
-        new = edited(text, changes)
-        before = _documents(data, span, text, changes)
     except Unfit as unfit:
         raise refusal(unfit, Places(data, spans), number) from None
-    if new is text and not before:
+    if new is old and not before:
         return None
-    bom = BOM if span.start == 0 and data.startswith(BOM) else b""
-    return bom + (before + new).encode()
+    head = data[span.start : span.stop - len(old)] + before.encode()
+    return head + new if head else new
 
 
 def refusal(unfit: Unfit, places: Places, number: int) -> Refusal:
@@ -102,16 +103,16 @@ def undecodable(error: UnicodeDecodeError, data: bytes, spans: Sequence[Span], n
     )
 
 
-def apply(text: str, edits: Sequence[Edit]) -> str:
-    """Return `text` with disjoint edits made; those at one place in their order."""
-    pieces = []
+def apply(text: str, edits: Sequence[Edit]) -> bytes:
+    """Return `text` with disjoint edits made, as UTF-8; those at one place in their order."""
+    result = BytesIO()
     done = 0
     for edit in sorted(edits, key=_start):
-        pieces.append(text[done : edit.start])
-        pieces.append(edit.new)
+        result.write(text[done : edit.start].encode())
+        result.write(edit.new.encode())
         done = edit.end
-    pieces.append(text[done:])
-    return "".join(pieces)
+    result.write(text[done:].encode())
+    return result.getvalue()
 
 
 def _start(edit: Edit) -> int:
@@ -121,11 +122,12 @@ def _start(edit: Edit) -> int:
 # -- documents before a document -------------------------------------------------------------------------------------
 
 
-def _documents(data: bytes, span: Span, text: str, changes: list[Change]) -> str:
+def _documents(data: bytes, span: Span, old: bytes, changes: list[Change]) -> str:
     """Return the documents that go before a span, as text that leaves what follows as it was."""
     added = [change.value for change in changes if isinstance(change, Add) and change.before.item < 0]
     if not added:
         return ""
+    text = old.decode()
     first = span.start == 0
     newline = _newline_before(data, span.start) or _first_newline(text)
     marked = _marker(text)
@@ -201,22 +203,37 @@ def _skip(text: str, index: int) -> int:
 
 
 class _Wanted:
-    """The changes of one document, per item (-1 is the document): what is set, what goes before, what it becomes."""
+    """The changes of one document, per object (-1 is the document, else the number of an item)."""
 
     def __init__(self, changes: Iterable[Change]) -> None:
-        self.sets: dict[int, Overlay] = {}
-        self.adds: dict[int, list[Pairs]] = {}
-        self.replaces: dict[int, Pairs] = {}
+        self._changes: dict[int, list[Change]] = {}
         for change in changes:
-            if isinstance(change, Set):
-                _lay(self.sets.setdefault(change.spot.item, {}), change)
-            elif isinstance(change, Replace):
-                self.replaces[change.spot.item] = change.value
-            elif change.before.item >= 0:
-                self.adds.setdefault(change.before.item, []).append(change.value)
+            spot = change.before if isinstance(change, Add) else change.spot
+            if spot.item >= 0 or not isinstance(change, Add):  # a document before a document is no edit of it
+                self._changes.setdefault(spot.item, []).append(change)
 
     def numbers(self) -> set[int]:
-        return {*self.sets, *self.adds, *self.replaces}
+        return set(self._changes)
+
+    def added(self, number: int) -> list[Pairs]:
+        """Return the objects that go before an item."""
+        return [change.value for change in self._changes.get(number, ()) if isinstance(change, Add)]
+
+    def all_added(self) -> list[Pairs]:
+        return [value for number in self._changes for value in self.added(number)]
+
+    def replaced(self, number: int) -> Pairs | None:
+        """Return what an object becomes, if it is replaced."""
+        values = [change.value for change in self._changes.get(number, ()) if isinstance(change, Replace)]
+        return values[-1] if values else None
+
+    def overlay(self, number: int) -> Overlay:
+        """Return all that is set in an object."""
+        overlay: Overlay = {}
+        for change in self._changes.get(number, ()):
+            if isinstance(change, Set):
+                _lay(overlay, change)
+        return overlay
 
 
 def _lay(overlay: Overlay, change: Set) -> None:
@@ -233,42 +250,50 @@ def _lay(overlay: Overlay, change: Set) -> None:
         raise ValueError(f"two changes want different things at {objects.field(change.path)}")
 
 
-def edited(text: str, changes: Iterable[Change]) -> str:
-    """Return one document's text with the changes made, except documents before it; the same text if all holds.
+def edited(old: bytes, changes: Iterable[Change]) -> bytes:
+    """Return one document with the changes made, except documents before it; the same bytes if all holds.
 
-    Raises Unfit where that cannot be done safely, or where reading the result back shows that it was not.
+    Raises Unfit where that cannot be done safely, or where reading the result back shows that it was not; and
+    UnicodeDecodeError where it is not UTF-8.
     """
     wanted = _Wanted(changes)
     numbers = wanted.numbers()
     if not numbers:
-        return text
+        return old
     split = max(numbers) >= 0
-    head = tree.head(text) if split else None
+    head = tree.head(old) if split else None
     appends = head is not None and head.kind == objects.RESOURCE_LIST
-    editor = _Editor(text, tree.aliased(text))
-    olds: Iterable[tuple[int, Node]] = tree.nodes(text, split)
+    text = old.decode()
+    editor = _Editor(text, tree.aliased(old))
+    olds: Iterable[tuple[int, Node]] = tree.nodes(old, split)
     if not split:
         olds = list(olds)
     for number, node in olds:
         numbers.discard(number)
-        for value in wanted.adds.get(number, ()):
-            if appends:
-                editor.appended.append(value)
-            else:
+        added = wanted.added(number)
+        if appends:
+            editor.appended.extend(added)
+        else:
+            for value in added:
                 editor.insert_item(node, value)
-        if number in wanted.replaces:
-            editor.replace(node, wanted.replaces[number])
-        elif number in wanted.sets:
-            editor.set(node, wanted.sets[number])
+        replaced = wanted.replaced(number)
+        overlay = wanted.overlay(number)
+        if replaced is not None:
+            editor.replace(node, replaced)
+        elif overlay:
+            editor.set(node, overlay)
         if number >= 0:
             editor.last_item = node
+        elif split:
+            objects.check_list(node)
     if numbers:
         raise ValueError(f"no such object: {min(numbers)}")
     editor.append_items()
     if not editor.edits:
-        return text
+        return old
     new = apply(text, editor.edits)
-    _check(tree.nodes(text, split) if split else olds, tree.nodes(new, split), wanted, appends)
+    del text, editor  # of a long list these are large; they go before the result is read
+    _check(tree.nodes(old, split) if split else olds, tree.nodes(new, split), wanted, appends)
     return new
 
 
@@ -399,6 +424,8 @@ class _Editor:
             self.edits.append(Edit(colon + 1, colon + 1, " " + value))
         elif node.flow:
             self.edits.append(Edit(key.end, key.end, ": " + value))
+        elif self._open_scalar(key):
+            raise _refused(key, "a block scalar without a last line break", (), _END_LINE)
         else:
             index, newline, ended = self._behind(key)
             self._lines(index, newline, ended, f"{' ' * self._column(node.open)}: {value}{newline}")
@@ -437,11 +464,12 @@ class _Editor:
         if any(tree.is_merge(key) for key, _ in node.pairs()):
             # After `<<` all readers agree that an own key wins; Helm lets a `<<` that comes later win.
             key, value = node.children[-2:]
-            index = value.end
-            if _is_empty(value):
-                colon = self._colon(key)
-                index = key.end if colon is None else colon + 1
-            self.edits.append(Edit(index, index, ", " + members))
+            colon = self._colon(key) if _is_empty(value) else None
+            if colon is not None:
+                self.edits.append(Edit(colon + 1, colon + 1, " , " + members))  # without the blank `:,` is text
+            else:
+                index = key.end if _is_empty(value) else value.end
+                self.edits.append(Edit(index, index, ", " + members))
             return
         first = node.children[0].start
         blank = text[node.open : first]
@@ -659,8 +687,9 @@ def _holds(node: Node, want: str | int | bool | Overlay) -> bool:
 class _Reading:
     """Holds two trees against each other: the second must be the first plus the changes, node by node.
 
-    What was not to change must be the same to the letter, styles and anchors included. So it means the same to every reader,
-    whatever they make of it; and where new keys stand in a map, no merge key follows that Helm would let win over them.
+    What was not to change must be the same to the letter, styles and anchors included. So it means the same to all
+    readers, whatever they make of it; and where new keys stand in a map, no merge key follows that Helm would let win
+    over them.
     """
 
     def __init__(self) -> None:
@@ -709,7 +738,7 @@ class _Reading:
         missing = {
             key: want
             for key, want in overlay.items()
-            if (entry := entries[key]) is None or entry.merged and not _holds(entry.value, want)
+            if (entry := entries[key]) is None or (entry.merged and not _holds(entry.value, want))
         }
         rest = list(old.pairs())[::-1]
         for key, value in new.pairs():
@@ -794,15 +823,15 @@ def _check(olds: Iterable[tuple[int, Node]], news: Iterator[tuple[int, Node]], w
     old = None
     try:
         for number, old in olds:
-            added = wanted.adds.get(number, [])
-            if appends:
-                added = [value for values in wanted.adds.values() for value in values] if number < 0 else []
+            added = wanted.added(number) if not appends else wanted.all_added() if number < 0 else []
             right = all(_is(_next(news), value) for value in added)
             new = _next(news)
-            if number in wanted.replaces:
-                right = right and _is_marked(new, old, wanted.replaces[number])
-            elif number in wanted.sets:
-                right = right and reading.changed(old, new, wanted.sets[number])
+            replaced = wanted.replaced(number)
+            overlay = wanted.overlay(number)
+            if replaced is not None:
+                right = right and _is_marked(new, old, replaced)
+            elif overlay:
+                right = right and reading.changed(old, new, overlay)
             else:
                 right = right and reading.same(old, new)
             if not right:
@@ -834,13 +863,11 @@ def _is_marked(new: Node, old: Node, value: Pairs) -> bool:
 
 def _misread(node: Node | None, why: str = "") -> Unfit:
     message = f"the edited text, read back, was not the input plus the change{why}"
-    return Unfit(
-        "edit-refused", node.start if node else 0, message, "write the object in a plainer form, and report this"
-    )
+    return Unfit("edit-refused", node.start if node else 0, message, "write it in a plainer form; report this")
 
 
 def _check_value(text: str, value: Pairs) -> None:
     """Raise Unfit unless a new document reads as the value it was written from."""
-    node = tree.read(text)
+    node = tree.read(text.encode())
     if node is None or not _is(node, value):
         raise _misread(node)

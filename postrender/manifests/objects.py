@@ -44,22 +44,24 @@ class Item:
         self.root = root
 
 
-def items(text: str, wanted: Callable[[str, str], bool]) -> Iterator[Item]:
-    """Yield the objects in `text` whose apiVersion and kind are `wanted`.
+def items(data: bytes, wanted: Callable[[str, str], bool], depth: int) -> Iterator[Item]:
+    """Yield the objects in `data` whose apiVersion and kind are `wanted`, read to the depth that is looked at.
 
     Raises tree.Unfit where the text must be read and cannot be.
     """
-    head = tree.head(text)
+    head = tree.head(data)
     if head is None:
         return
     if not holds_items(head.kind):
         if wanted(head.api_version, head.kind):
-            root = tree.read(text)
+            root = tree.read(data, depth)
             if root is not None:
                 yield Item(-1, "", head.api_version, head.kind, root)
         return
-    for number, node in tree.nodes(text, True):
+    for number, node in tree.nodes(data, True, depth):
         root = node.resolved()
+        if number < 0:
+            check_list(node)
         if number < 0 or root.kind != tree.MAP:
             continue
         api_version, kind = _said(root, "apiVersion"), _said(root, "kind")
@@ -67,6 +69,14 @@ def items(text: str, wanted: Callable[[str, str], bool]) -> Iterator[Item]:
             api_version, kind = head.api_version, head.kind.removesuffix("List")
         if wanted(api_version, kind):
             yield Item(number, head.kind, api_version, kind, root)
+
+
+def check_list(root: Node) -> None:
+    """Raise tree.Unfit unless the root's own `items` are what every reader takes for the list."""
+    entry = tree.find(root, "items")
+    if entry is not None and (entry.merged or entry.value.kind == tree.ALIAS):
+        message = "the items of the list come from elsewhere, by an alias or a merge key"
+        raise tree.Unfit("edit-refused", entry.value.start, message, "write them out in their place", "items")
 
 
 def _said(root: Node, key: str) -> str:

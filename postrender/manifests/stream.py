@@ -192,61 +192,49 @@ def source(data: bytes, span: Span) -> str:
     return ""
 
 
+# Lines are counted from the nearest multiple of this, so that places in any order cost little.
+_CHUNK = 1 << 16
+
+
 class Places:
     """Turns a span and a position in its text into a place that a person can go to.
 
-    Built once a stream; lines are counted forward and only when asked for, so that many findings stay linear.
+    Nothing is counted until a place is asked for; what was counted is kept, so that many findings stay linear.
     """
 
     def __init__(self, data: bytes, spans: Sequence[Span]) -> None:
-        """Remember the stream; nothing is counted yet."""
+        """Remember the stream."""
         self._data = data
         self._spans = spans
+        self._break = b"\r" if b"\r" in data and b"\n" not in data else b"\n"
         self._counted = (0, 1)  # up to this byte, this is the line
-        self._table: tuple[int, list[int]] = (-1, [])  # of the last span asked for: where its lines begin
+        self._number = -1  # the last span asked for, its text, and how many breaks stand before each chunk of it
+        self._text = ""
+        self._chunks = [0]
 
     def place(self, number: int, index: int) -> Place:
         """Return the place of the code point `index` of span `number`."""
         span = self._spans[number]
-        if self._table[0] != number:
-            self._table = (number, _starts(decode(self._data, span, errors="replace")))
-        starts = self._table[1]
-        line = _last(starts, index)
-        return Place(self._line(span.start) + line, index - starts[line] + 1, source(self._data, span))
+        newline = self._break.decode()
+        if self._number != number:
+            self._number = number
+            self._text = document(self._data, span).decode(errors="replace")
+            self._chunks = [0]
+        chunk = index // _CHUNK
+        while len(self._chunks) <= chunk:
+            end = len(self._chunks) * _CHUNK
+            self._chunks.append(self._chunks[-1] + self._text.count(newline, end - _CHUNK, end))
+        above = self._chunks[chunk] + self._text.count(newline, chunk * _CHUNK, index)
+        column = index - self._text.rfind(newline, 0, index)
+        return Place(self._line(span.start) + above, column, source(self._data, span))
 
     def _line(self, offset: int) -> int:
         at, line = self._counted if self._counted[0] <= offset else (0, 1)
-        piece = self._data[at:offset]
-        line += piece.count(b"\n")
-        if b"\r" in piece:
-            line += piece.count(b"\r") - piece.count(b"\r\n")
-        self._counted = (offset, line)
-        return line
+        self._counted = (offset, line + self._data.count(self._break, at, offset))
+        return self._counted[1]
 
 
-def _starts(text: str) -> list[int]:
-    starts = [0]
-    at = 0
-    for line in text.replace("\r\n", " \n").replace("\r", "\n").split("\n"):
-        at += len(line) + 1
-        starts.append(at)
-    starts.pop()
-    return starts
-
-
-def _last(starts: list[int], index: int) -> int:
-    """Return the number of the last start that is not behind `index`."""
-    low, high = 0, len(starts)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if starts[middle] <= index:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def decode(data: bytes, span: Span, errors: str = "strict") -> str:
-    """Return the text of a span that is to be parsed, without a byte-order mark at the start of the stream."""
+def document(data: bytes, span: Span) -> bytes:
+    """Return the bytes of a span that are to be parsed, without a byte-order mark at the start of the stream."""
     start = len(BOM) if span.start == 0 and data.startswith(BOM) else span.start
-    return data[start : span.stop].decode("utf-8", errors)
+    return data[start : span.stop]

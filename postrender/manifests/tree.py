@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 # One API object is at most a few MB (etcd refuses 1.5 MiB by default); a CRD of 1 MB has 30,000 nodes.
 MAX_NODES = 300_000
+# Deeper than libyaml goes (1,000).
+MAX_DEPTH = 1_001
+
 MAP = "map"
 SEQ = "seq"
 SCALAR = "scalar"
@@ -63,6 +66,7 @@ class Node:
         "anchor", "children", "end", "kind", "open", "start", "style", "tag", "target", "value", "within",
     )  # fmt: skip
     children: list[Node]  # of a collection
+    open: int  # of a collection
     target: Node  # of an alias
     within: Node | None  # of what `nodes` hands out: the sequence it stood in, if it is an item
 
@@ -70,8 +74,7 @@ class Node:
         """Take what kind of node's event says; a scalar and an alias are complete, a collection is open."""
         self.kind = kind
         self.start: int = event.start_mark.index
-        self.open: int = event.end_mark.index
-        self.end: int = self.open
+        self.end: int = event.end_mark.index
         self.anchor: str | None = event.anchor
         self.tag = tag
         self.style = style
@@ -96,16 +99,18 @@ class Node:
         return zip(turn, turn, strict=True)
 
 
-def _parser(text: str) -> Callable[[], Any]:
-    parse: Callable[[], Any] = CParser(text).get_event
+def _parser(data: bytes) -> Callable[[], Any]:
+    if data.startswith(b"\xef\xbb\xbf"):
+        raise Unfit("unreadable", 0, "a byte-order mark inside the stream", "remove it; it may stand at the start only")
+    parse: Callable[[], Any] = CParser(data).get_event
     return parse
 
 
-def _unreadable(error: YAMLError) -> Unfit:
-    """Return libyaml's complaint as ours; a reader error has a position, the others a mark."""
+def _unreadable(error: YAMLError, data: bytes) -> Unfit:
+    """Return libyaml's complaint as ours; a reader error has a byte offset, the others a mark."""
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unknown"
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "not valid YAML"
-    index = mark.index if mark is not None else getattr(error, "position", 0) or 0
+    index = mark.index if mark else len(data[: getattr(error, "position", 0)].decode(errors="replace"))
     return Unfit("unreadable", index, f"not valid YAML: {problem}", "render it again, or fix the template that made it")
 
 
@@ -119,30 +124,41 @@ def cuts(data: bytes, base: int) -> list[tuple[int, int | None, int]]:
     except UnicodeDecodeError:
         return []
     found: list[tuple[int, int | None, int]] = []
-    started = True  # the first document starts where the stream does
-    parse = _parser(text)
+    ended: int | None = 0  # where the document before ended, if a `...` or the start of the stream says so
+    parse = _parser(data[base:])
     try:
         while True:
             event = parse()
             kind = type(event)
-            if kind is DocumentStartEvent:
-                if event.explicit and not started:
-                    found.append((event.start_mark.index, None, event.start_mark.index))
-                started = False
+            if kind is DocumentStartEvent or kind is StreamEndEvent:
+                start = event.start_mark.index
+                if ended:
+                    found.extend(_ends(text, ended, start))
+                elif ended is None and kind is DocumentStartEvent:
+                    found.append((start, None, start))
+                if kind is StreamEndEvent:
+                    break
             elif kind is DocumentEndEvent:
+                ended = None
                 if event.explicit:
-                    found.append(
-                        (event.start_mark.index, event.start_mark.index, _line_end(text, event.end_mark.index))
-                    )
-                    started = True
-            elif kind is StreamEndEvent:
-                break
+                    stop = event.start_mark.index
+                    ended = _line_end(text, event.end_mark.index)
+                    found.append((stop, stop, ended))
     except YAMLError:
         pass
     if len(text) == len(data) - base:
         return [(start + base, None if stop is None else stop + base, end + base) for start, stop, end in found]
     offsets = _offsets(text, sorted({at for cut in found for at in cut if at is not None}), base)
     return [(offsets[start], None if stop is None else offsets[stop], offsets[end]) for start, stop, end in found]
+
+
+def _ends(text: str, index: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield a cut for each further `...` line between two documents, where nothing else but comments can stand."""
+    while index < end:
+        line = _line_end(text, index)
+        if text.startswith("...", index):
+            yield index, index, line
+        index = line
 
 
 def _offsets(text: str, indexes: list[int], base: int) -> dict[int, int]:
@@ -176,12 +192,12 @@ class Head:
         self.kind = kind
 
 
-def head(text: str) -> Head | None:
+def head(data: bytes) -> Head | None:
     """Return the `apiVersion` and `kind` at the root, or None where the root is no map or has no kind.
 
     Stops as soon as both are known: a large definition that only mentions us costs microseconds.
     """
-    parse = _parser(text)
+    parse = _parser(data)
     depth = 0
     key: str | None = None
     expect_key = True
@@ -205,7 +221,7 @@ def head(text: str) -> Head | None:
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
                 depth -= 1
                 if depth == 0:
-                    return _merged_head(text, found)
+                    return _merged_head(data, found)
                 value = None
             elif kind is StreamEndEvent:
                 return None
@@ -222,13 +238,13 @@ def head(text: str) -> Head | None:
                         return Head(found["apiVersion"], found["kind"])
                 expect_key = not expect_key
     except YAMLError as error:
-        raise _unreadable(error) from None
+        raise _unreadable(error, data) from None
 
 
-def _merged_head(text: str, found: dict[str, str]) -> Head | None:
+def _merged_head(data: bytes, found: dict[str, str]) -> Head | None:
     """Return the head of a document that was read to its end: the rest may come through a merge key."""
-    if "<<" in text:
-        root = read(text)
+    if b"<<" in data:
+        root = read(data)
         for key in ("apiVersion", "kind"):
             entry = find(root, key) if root and key not in found else None
             if entry and entry.value.resolved().kind == SCALAR:
@@ -236,13 +252,13 @@ def _merged_head(text: str, found: dict[str, str]) -> Head | None:
     return Head(found.get("apiVersion", ""), found["kind"]) if "kind" in found else None
 
 
-def aliased(text: str) -> frozenset[int]:
+def aliased(data: bytes) -> frozenset[int]:
     """Return where the anchored nodes start that some alias in the document stands for."""
-    if "&" not in text or "*" not in text:
+    if b"&" not in data or b"*" not in data:
         return frozenset()
     anchors: dict[str, int] = {}
     used = set()
-    parse = _parser(text)
+    parse = _parser(data)
     try:
         while True:
             event = parse()
@@ -255,28 +271,31 @@ def aliased(text: str) -> frozenset[int]:
             elif getattr(event, "anchor", None):
                 anchors[event.anchor] = event.start_mark.index
     except YAMLError as error:
-        raise _unreadable(error) from None
+        raise _unreadable(error, data) from None
 
 
-def read(text: str) -> Node | None:
-    """Return the root node of the only document in `text`, or None where there is none.
+def read(data: bytes, depth: int = MAX_DEPTH) -> Node | None:
+    """Return the root node of the only document in `data`, or None where there is none; `depth` as in `nodes`.
 
     Raises Unfit where it is not YAML, holds itself, or is too large for any API server.
     """
-    return next((root for _, root in nodes(text, False)), None)
+    return next((root for _, root in nodes(data, False, depth)), None)
 
 
-def nodes(text: str, split: bool) -> Iterator[tuple[int, Node]]:
+def nodes(data: bytes, split: bool, depth: int = MAX_DEPTH) -> Iterator[tuple[int, Node]]:
     """Yield the root node last, as number -1; with `split`, before it each node of the root's `items` by its number.
 
-    The root then lacks them: a list of any length costs no more memory than its largest item.
+    The root then lacks them: a list of any length costs no more memory than its largest item. Collections that are
+    nested deeper than `depth` below the document or the item stay empty, for who does not look into them.
     """
-    parse = _parser(text)
+    parse = _parser(data)
     stack: list[Node] = []
     parent: Node | None = None
     anchors: dict[str, Node] = {}
     items: Node | None = None  # the sequence whose children are handed out
     number = count = 0
+    if b"&" in data and b"*" in data:
+        depth = MAX_DEPTH  # what is passed over may hold an anchor that something else stands for
     node: Node
     try:
         while True:
@@ -291,13 +310,19 @@ def nodes(text: str, split: bool) -> Iterator[tuple[int, Node]]:
                     MAP if kind is MappingStartEvent else SEQ, event, event.tag, FLOW if event.flow_style else "", ""
                 )
                 node.children = []
+                node.open = node.end
                 if node.anchor is not None:
                     anchors[node.anchor] = node
                 stack.append(node)
                 if split and len(stack) == 2 and node.kind == SEQ and _at_items(stack[0]):
                     items = node
-                parent = node
-                continue
+                    depth += 2
+                if len(stack) > depth:
+                    _pass_over(parse)
+                    node = stack.pop()
+                else:
+                    parent = node
+                    continue
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
                 node = stack.pop()
                 node.end = event.end_mark.index
@@ -333,12 +358,23 @@ def nodes(text: str, split: bool) -> Iterator[tuple[int, Node]]:
             else:
                 parent.children.append(node)
     except YAMLError as error:
-        raise _unreadable(error) from None
+        raise _unreadable(error, data) from None
 
 
 def _astray(alias: Node, message: str) -> Unfit:
     remedy = "define the anchor before it is used, outside of what it names"
     return Unfit("unreadable", alias.start, f"the alias *{alias.anchor} {message}", remedy)
+
+
+def _pass_over(parse: Callable[[], Any]) -> None:
+    """Take the events of an open collection to its end."""
+    level = 1
+    while level:
+        kind = type(parse())
+        if kind is MappingStartEvent or kind is SequenceStartEvent:
+            level += 1
+        elif kind is MappingEndEvent or kind is SequenceEndEvent:
+            level -= 1
 
 
 def _at_items(root: Node) -> bool:
@@ -364,20 +400,7 @@ def find(node: Node, name: str) -> Entry | None:
     an own key before a merge that brings the same key (Helm takes the merged one), a plain key such as `n` (a boolean
     to Helm).
     """
-    own: Entry | None = None
-    merges: list[tuple[int, Node]] = []
-    for position, (key, value) in enumerate(node.pairs()):
-        named = key.resolved()
-        if named.kind != SCALAR:
-            continue
-        if named.value == name:
-            if own is not None:
-                raise Unfit("edit-refused", key.start, f"the key {name} stands twice", "remove one of the two")
-            if named.style == "" and named.tag is None and not is_string(name):
-                raise Unfit("edit-refused", key.start, f"the key {name} is no string to every reader", "quote the key")
-            own = Entry(key, value, False)
-        elif named.value == "<<" and is_merge(named):
-            merges.append((position, value))
+    own, merges = _entries(node, name)
     if not merges:
         return own
     after = 0
@@ -397,6 +420,25 @@ def find(node: Node, name: str) -> Entry | None:
             )
         brought = brought or Entry(entry.key, entry.value, True)
     return own or brought
+
+
+def _entries(node: Node, name: str) -> tuple[Entry | None, list[tuple[int, Node]]]:
+    """Return a map's own entry at `name`, and the values of its merge keys with their positions."""
+    own: Entry | None = None
+    merges: list[tuple[int, Node]] = []
+    for position, (key, value) in enumerate(node.pairs()):
+        named = key.resolved()
+        if named.kind != SCALAR:
+            continue
+        if named.value == name:
+            if own is not None:
+                raise Unfit("edit-refused", key.start, f"the key {name} stands twice", "remove one of the two")
+            if named.style == "" and named.tag is None and not is_string(name):
+                raise Unfit("edit-refused", key.start, f"the key {name} is no string to every reader", "quote the key")
+            own = Entry(key, value, False)
+        elif named.value == "<<" and is_merge(named):
+            merges.append((position, value))
+    return own, merges
 
 
 def value_at(node: Node, path: tuple[str, ...]) -> str:
@@ -426,14 +468,10 @@ def _merged(value: Node, name: str) -> Entry | None:
         if node.kind == SEQ:
             todo.extend(reversed(node.children))
         elif node.kind == MAP:
-            inner: list[Node] = []
-            for key, held in node.pairs():
-                named = key.resolved()
-                if named.kind == SCALAR and named.value == name:
-                    return Entry(key, held, True)
-                if named.kind == SCALAR and is_merge(named):
-                    inner.append(held)
-            todo.extend(reversed(inner))
+            own, merges = _entries(node, name)
+            if own is not None:
+                return Entry(own.key, own.value, True)
+            todo.extend(value for _, value in reversed(merges))
         else:
             raise _no_map(node)
     return None

@@ -104,7 +104,7 @@ def service(rng: random.Random) -> dict[str, Any]:
         whole = rng.choice((labels, labels, spec.get("engine") or {}))
         base = part(whole, rng) if rng.random() < 0.75 else rng.choice(TEXTS)
         found = {"x-base": base, **found}
-    if rng.random() < 0.05 and "labels" in metadata:
+    if rng.random() < 0.15 and "labels" in metadata:
         found["metadata"] = {**metadata, "labels": {**labels, "last": rng.choice(TEXTS)}}
         found["metadata"] = dict(sorted(found["metadata"].items(), key=lambda entry: entry[0] == "labels"))
         found = dict(sorted(found.items(), key=lambda entry: entry[0] == "metadata"))

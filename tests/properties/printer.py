@@ -148,7 +148,7 @@ class Printer:
 
     def end(self) -> str:
         """What stands after the root: comments, blank lines, `...`."""
-        text = "" if self.tail != FREE and self.chance(0.5) else self.filler(0)
+        text = "" if self.tail != FREE and self.chance(0.7) else self.filler(0)
         if self.chance(0.06):
             text += self.rng.choice(("...\n", "... # c\n", "...\n\n", "...\n# c\n", "... \n"))
             self.tail = FREE
@@ -158,7 +158,7 @@ class Printer:
         return text
 
     def last_line(self, text: str) -> str:
-        if not self.chance(0.25 if self.tail == FREE else 0.5):
+        if not self.chance(0.25 if self.tail == FREE else 0.7):
             return text
         self.saw("no-final-newline")
         if self.tail != FREE:
