@@ -56,7 +56,7 @@ def splice(data: bytes, spans: Sequence[Span], changes: Iterable[Change]) -> byt
         span = spans[number]
         new = _spliced(data, spans, number, per_span[number])
         if new is not None:
-            if len(spans) == 1:
+            if span.start == 0 and span.stop == len(data):
                 return new
             result.write(view[done : span.start])
             result.write(new)

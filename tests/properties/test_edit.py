@@ -194,7 +194,7 @@ def bytes_kept(case: Case, span: stream.Span, edits: list[edit.Edit], out: bytes
     text = span_text(case.data, span)
     edits = sorted(edits, key=lambda one: one.start)
     bom = "\ufeff" if span.start == 0 and case.data.startswith(stream.BOM) else ""
-    rebuilt = case.data[: span.start] + (bom + edit.apply(text, edits)).encode() + case.data[span.stop :]
+    rebuilt = case.data[: span.start] + bom.encode() + edit.apply(text, edits) + case.data[span.stop :]
     if rebuilt != out:
         raise Broken("splices what it planned", f"{rebuilt!r}\n{out!r}")
     done = 0
