@@ -99,6 +99,9 @@ def render(data: bytes, options: Options = DEFAULTS) -> Rendered:
     found = read(data)
     planned = decide(found, options)
     rendered = Rendered(b"", (*found.findings, *planned.findings))
+    # What the decision rested on is no longer needed; of a long list it is as large as the list.
+    found = found._replace(services=(), pod_groups=())
+    planned = planned._replace(gangs=())
     if rendered.refused:
         return rendered
     try:

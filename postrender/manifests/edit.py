@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .change import Change, Pairs, Value
     from .tree import Node
 
+    Text: TypeAlias = str | "Ascii"
     # Keys -> what must stand there: a scalar, or more keys.
     Overlay: TypeAlias = dict[str, str | int | bool | "Overlay"]
 
@@ -103,21 +104,56 @@ def undecodable(error: UnicodeDecodeError, data: bytes, spans: Sequence[Span], n
     )
 
 
-def apply(text: str, edits: Sequence[Edit]) -> bytes:
-    """Return `text` with disjoint edits made, as UTF-8; those at one place in their order."""
-    result = BytesIO()
+def apply(old: bytes, text: Text, edits: Sequence[Edit]) -> bytes:
+    """Return a document with disjoint edits made, those at one place in their order; `text` is `old` as text."""
+    edits = sorted(edits, key=_start)
+    size = len(old) + sum(len(edit.new.encode()) - len(text[edit.start : edit.end].encode()) for edit in edits)
+    result = BytesIO(bytes(size))  # of its final size: growing would copy, and hold two
     done = 0
-    for edit in sorted(edits, key=_start):
+    for edit in edits:
         result.write(text[done : edit.start].encode())
         result.write(edit.new.encode())
         done = edit.end
-    result.write(text[done:].encode())
+    while done < len(text):  # in pieces: the last may be most of a large document
+        result.write(text[done : done + _PIECE].encode())
+        done += _PIECE
     return result.getvalue()
+
+
+_PIECE = 1 << 20
 
 
 def _start(edit: Edit) -> int:
     return edit.start
 
+
+class Ascii:
+    """ASCII bytes that are looked at as text, with what of str is used here: a large list is not held twice."""
+
+    def __init__(self, data: bytes) -> None:
+        """Look at `data`, which is ASCII."""
+        self._data = data
+
+    def __len__(self) -> int:
+        """Return how many characters there are."""
+        return len(self._data)
+
+    def __getitem__(self, key: int | slice) -> str:
+        """Return a character or a piece."""
+        piece = self._data[key]
+        return chr(piece) if isinstance(piece, int) else piece.decode()
+
+    def startswith(self, prefix: str, start: int = 0) -> bool:
+        """Return whether `prefix` stands at `start`."""
+        return self._data.startswith(prefix.encode(), start)
+
+    def find(self, sub: str, start: int = 0) -> int:
+        """Return where `sub` stands next, or -1."""
+        return self._data.find(sub.encode(), start)
+
+
+# From this size on the difference counts.
+_LARGE = 1 << 20
 
 # -- documents before a document -------------------------------------------------------------------------------------
 
@@ -147,7 +183,7 @@ def _documents(data: bytes, span: Span, old: bytes, changes: list[Change]) -> st
     return "".join(pieces) + tail
 
 
-def _marker(text: str) -> bool:
+def _marker(text: Text) -> bool:
     return text.startswith("---") and (text[3:4] in _BLANKS or text[3:4] in BREAKS)
 
 
@@ -163,31 +199,31 @@ def _newline_before(data: bytes, at: int) -> str:
     return ""
 
 
-def _first_newline(text: str) -> str:
+def _first_newline(text: Text) -> str:
     return _newline_at(text, _line_end(text, 0)) or "\n"
 
 
 # -- lines ------------------------------------------------------------------------------------------------------------
 
 
-def _line_start(text: str, index: int) -> int:
+def _line_start(text: Text, index: int) -> int:
     while index > 0 and text[index - 1] not in BREAKS:
         index -= 1
     return index
 
 
-def _line_end(text: str, index: int) -> int:
+def _line_end(text: Text, index: int) -> int:
     """Return where the line ends, before its break."""
     while index < len(text) and text[index] not in BREAKS:
         index += 1
     return index
 
 
-def _newline_at(text: str, index: int) -> str:
+def _newline_at(text: Text, index: int) -> str:
     return "\r\n" if text.startswith("\r\n", index) else text[index : index + 1]
 
 
-def _skip(text: str, index: int) -> int:
+def _skip(text: Text, index: int) -> int:
     """Return the first code point from `index` on that is no white space and in no comment."""
     while index < len(text):
         if text[index] in _BLANKS or text[index] in BREAKS:
@@ -263,7 +299,7 @@ def edited(old: bytes, changes: Iterable[Change]) -> bytes:
     split = max(numbers) >= 0
     head = tree.head(old) if split else None
     appends = head is not None and head.kind == objects.RESOURCE_LIST
-    text = old.decode()
+    text = Ascii(old) if len(old) > _LARGE and old.isascii() else old.decode()
     editor = _Editor(text, tree.aliased(old))
     olds: Iterable[tuple[int, Node]] = tree.nodes(old, split)
     if not split:
@@ -291,7 +327,7 @@ def edited(old: bytes, changes: Iterable[Change]) -> bytes:
     editor.append_items()
     if not editor.edits:
         return old
-    new = apply(text, editor.edits)
+    new = apply(old, text, editor.edits)
     del text, editor  # of a long list these are large; they go before the result is read
     _check(tree.nodes(old, split) if split else olds, tree.nodes(new, split), wanted, appends)
     return new
@@ -300,7 +336,7 @@ def edited(old: bytes, changes: Iterable[Change]) -> bytes:
 class _Editor:
     """Collects the edits to one document; edits at one place are meant in the order in which they were found."""
 
-    def __init__(self, text: str, used: frozenset[int]) -> None:
+    def __init__(self, text: Text, used: frozenset[int]) -> None:
         self.text = text
         self.used = used  # where the anchored nodes start that an alias stands for
         self.edits: list[Edit] = []
@@ -626,19 +662,19 @@ _WRITE_OUT = "write the map out in this place"
 _END_LINE = "end the file with a line break"
 
 
-def _break_before(text: str, index: int) -> str:
+def _break_before(text: Text, index: int) -> str:
     """Return the line break that ends at `index`, or an empty string."""
     if index == 0 or text[index - 1] not in BREAKS:
         return ""
     return "\r\n" if text[index - 1] == "\n" and text[index - 2 : index - 1] == "\r" else text[index - 1]
 
 
-def _line_above(text: str, start: int) -> int:
+def _line_above(text: Text, start: int) -> int:
     """Return where the line above ends, before its break; `start` begins a line that is not the first."""
     return start - len(_break_before(text, start))
 
 
-def _flow(text: str) -> Flow:
+def _flow(text: Text) -> Flow:
     """Return how flow text is written in a document: as JSON if it begins with a brace and a double-quoted key."""
     index = _skip(text, 3 if _marker(text) else 0)
     first = _skip(text, index + 1)

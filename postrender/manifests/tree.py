@@ -125,8 +125,8 @@ def cuts(data: bytes, base: int) -> list[tuple[int, int | None, int]]:
         return []
     found: list[tuple[int, int | None, int]] = []
     ended: int | None = 0  # where the document before ended, if a `...` or the start of the stream says so
+    parse: Callable[[], Any] = CParser(text).get_event
     try:
-        parse = _parser(data[base:])
         while True:
             event = parse()
             kind = type(event)
@@ -144,7 +144,7 @@ def cuts(data: bytes, base: int) -> list[tuple[int, int | None, int]]:
                     stop = event.start_mark.index
                     ended = _line_end(text, event.end_mark.index)
                     found.append((stop, stop, ended))
-    except (YAMLError, Unfit):
+    except YAMLError:
         pass
     if len(text) == len(data) - base:
         return [(start + base, None if stop is None else stop + base, end + base) for start, stop, end in found]

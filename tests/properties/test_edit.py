@@ -178,9 +178,9 @@ def spliced(data: bytes, spans: list[stream.Span], changes: list[Set]) -> tuple[
     """The result, and the edits it is made of."""
     seen: list[edit.Edit] = []
 
-    def spy(text: str, edits: list[edit.Edit]) -> str:
+    def spy(old: bytes, text: str, edits: list[edit.Edit]) -> bytes:
         seen[:] = edits
-        return apply(text, edits)
+        return apply(old, text, edits)
 
     apply, edit.apply = edit.apply, spy
     try:
@@ -194,7 +194,7 @@ def bytes_kept(case: Case, span: stream.Span, edits: list[edit.Edit], out: bytes
     text = span_text(case.data, span)
     edits = sorted(edits, key=lambda one: one.start)
     bom = "\ufeff" if span.start == 0 and case.data.startswith(stream.BOM) else ""
-    rebuilt = case.data[: span.start] + bom.encode() + edit.apply(text, edits) + case.data[span.stop :]
+    rebuilt = case.data[: span.start] + bom.encode() + edit.apply(text.encode(), text, edits) + case.data[span.stop :]
     if rebuilt != out:
         raise Broken("splices what it planned", f"{rebuilt!r}\n{out!r}")
     done = 0

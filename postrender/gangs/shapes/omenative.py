@@ -6,6 +6,8 @@ an Instance is multi-pod if leader and worker are both there; minMember = 1 + wo
 
 from __future__ import annotations
 
+from functools import cache
+
 from ...findings import Finding
 from ...record import Record
 from .. import keys, lifecycle, names
@@ -88,7 +90,7 @@ def shape(service: InferenceService, component: Component, options: Options) -> 
         Gang(service, component, number, names.pod_group(service.name, component.name, number), 1 + size, timeout, key)
         for number in range(replicas)
     )
-    return Shape(gangs, (_runtime(service, component),))
+    return Shape(gangs, ((_runtime(_named(service)), component.at),))
 
 
 def _invalid(field: str, message: str, remedy: str, index: int) -> Shape:
@@ -105,14 +107,15 @@ def _unknown(service: InferenceService, component: Component) -> Shape:
     return Shape((), ((finding, component.at),))
 
 
-def _runtime(service: InferenceService, component: Component) -> tuple[Finding, int]:
-    finding = Finding(
+@cache
+def _runtime(named: str) -> Finding:
+    """Return the finding, made once a runtime: a stream of thousands of services names a few."""
+    return Finding(
         "runtime-unresolved",
-        f"{_named(service)} is not read: what it says of mode, timeout or topology is not in the PodGroup",
+        f"{named} is not read: what it says of mode, timeout or topology is not in the PodGroup",
         "write those fields into the service where the runtime sets them",
         field="spec.runtime",
     )
-    return finding, component.at
 
 
 def _named(service: InferenceService) -> str:
