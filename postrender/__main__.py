@@ -65,6 +65,8 @@ def _bug(error: Exception) -> int:
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
     where = f" at {frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}" if frame is not None else ""
+    if sys.stderr is None:
+        return 70
     sys.stderr.write(
         f"postrender: error: a bug of postrender: {type(error).__name__}: {error}{where};"
         " set POSTRENDER_DEBUG=1 for the traceback and please report it\n"

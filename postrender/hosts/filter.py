@@ -16,19 +16,27 @@ if TYPE_CHECKING:
 STDIN = "<stdin>"
 
 
-def run(file: str, source: BinaryIO | None, target: BinaryIO | None, errors: TextIO) -> int:
+class _Nowhere:
+    """Where messages go if stderr is closed."""
+
+    def write(self, _: str) -> None:
+        pass
+
+
+def run(file: str, source: BinaryIO | None, target: BinaryIO | None, errors: TextIO | None) -> int:
     """Read `source` to its end, write the result to `target`, say what is to be said on `errors`; return the exit code.
 
     Nothing is written to `target` unless all of it can be. A reader that has gone away raises BrokenPipeError.
     """
+    say = errors.write if errors is not None else _Nowhere().write
     if source is None or target is None:
         name = "stdin" if source is None else "stdout"
-        errors.write(f"postrender: error: {name} is closed; run postrender in a pipe, or name a FILE\n")
+        say(f"postrender: error: {name} is closed; run postrender in a pipe, or name a FILE\n")
         return UNREACHABLE
     try:
         data = source.read()
     except OSError as error:
-        errors.write(f"postrender: error: {file}: cannot be read: {error.strerror or error}\n")
+        say(f"postrender: error: {file}: cannot be read: {error.strerror or error}\n")
         return UNREACHABLE
     code = DONE
     if not is_quiet(data, NEEDLES):
@@ -37,13 +45,13 @@ def run(file: str, source: BinaryIO | None, target: BinaryIO | None, errors: Tex
         except ImportError as error:
             if error.name not in ("yaml._yaml", "yaml.cyaml"):
                 raise
-            errors.write("postrender: error: PyYAML was built without libyaml; install PyYAML from its wheel\n")
+            say("postrender: error: PyYAML was built without libyaml; install PyYAML from its wheel\n")
             return REFUSED
         from ..views.text import line
 
         rendered = render(data)
         for finding in rendered.findings:
-            errors.write(line(finding, file) + "\n")
+            say(line(finding, file) + "\n")
         if rendered.refused:
             return REFUSED
         data = rendered.data
@@ -53,6 +61,6 @@ def run(file: str, source: BinaryIO | None, target: BinaryIO | None, errors: Tex
     except BrokenPipeError:
         raise
     except OSError as error:
-        errors.write(f"postrender: error: the output could not be written: {error.strerror or error}\n")
+        say(f"postrender: error: the output could not be written: {error.strerror or error}\n")
         return UNREACHABLE
     return code

@@ -13,7 +13,7 @@ from ..record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 BOM = b"\xef\xbb\xbf"
 _RARE = (b"\r", b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")  # CR, NEL, LS, PS: breaks to YAML, not to kubectl
@@ -34,7 +34,9 @@ def is_quiet(data: bytes, needles: Sequence[bytes]) -> bool:
 
     Sound because a scalar reaches us only as its own bytes, or through escapes that spell letters.
     """
-    return not (any(needle in data for needle in needles) or _spells(data, needles)) and not data.startswith(_UTF16)
+    if data.startswith(_UTF16) or any(needle in data for needle in needles):
+        return False
+    return not _spells(data, needles, 0, len(data))
 
 
 def cut(data: bytes) -> list[Span]:
@@ -118,7 +120,7 @@ def candidates(data: bytes, spans: Sequence[Span], needles: Sequence[bytes]) -> 
         found.update(_holding(data, spans, needle))
     if b"\\" in data:
         for number in _holding(data, spans, b"\\"):
-            if number not in found and _spells(data[spans[number].start : spans[number].end], needles):
+            if number not in found and _spells(data, needles, spans[number].start, spans[number].end):
                 found.add(number)
     return sorted(found)
 
@@ -134,48 +136,52 @@ def _holding(data: bytes, spans: Sequence[Span], needle: bytes) -> Iterator[int]
         at = data.find(needle, spans[number].end)
 
 
-def _spells(data: bytes, needles: Sequence[bytes]) -> bool:
-    """Return whether a needle appears once the escapes that can spell letters are undone.
+def _spells(data: bytes, needles: Sequence[bytes], start: int, end: int) -> bool:
+    """Return whether a needle stands in `data[start:end]` spelled with escapes.
 
-    In double quotes `\\xHH`, `\\uHHHH` and `\\UHHHHHHHH` are characters and an escaped line break is nothing. Undoing
-    them wherever they seem to stand can only find too much: no escape that we undo contains a backslash.
+    In double quotes `\\xHH`, `\\uHHHH` and `\\UHHHHHHHH` are characters, and a backslash before a line break makes
+    nothing of the break and the blanks behind it. Each such escape is looked at, with the letters before it that may
+    begin a needle; whether it really stands in double quotes does not matter, for that can only find too much.
     """
-    if b'"' not in data or b"\\" not in data:
+    if data.find(b'"', start, end) < 0:
         return False
-    pieces = data.split(b"\\")
-    changed = False
-    for number in range(1, len(pieces)):
-        piece = pieces[number]
-        undone = _undone(piece)
-        if undone is None:
-            pieces[number] = b"\\" + piece
+    for escape in _ESCAPES:
+        letters = escape in _DIGITS
+        at = data.find(escape, start, end)
+        while at >= 0:
+            # A broken needle has a letter before the break; of an escaped letter, it may be the first.
+            if letters or data[at - 1 : at].isalpha():
+                for needle in needles:
+                    for length in range(0 if letters else 1, len(needle)):
+                        if data.startswith(needle[:length], at - length) and _spelled(data, at - length, needle):
+                            return True
+            at = data.find(escape, at + 2, end)
+    return False
+
+
+_DIGITS = {b"\\x": 2, b"\\u": 4, b"\\U": 8}
+_BREAKS = (b"\r\n", b"\n", *_RARE)
+_ESCAPES = (*_DIGITS, *(b"\\" + newline for newline in _BREAKS[1:]))
+
+
+def _spelled(data: bytes, at: int, needle: bytes) -> bool:
+    """Return whether `needle` stands at `at`, escapes undone."""
+    for letter in needle:
+        while data.startswith(b"\\", at) and data.startswith(_BREAKS, at + 1):
+            at += 1 + next(len(newline) for newline in _BREAKS if data.startswith(newline, at + 1))
+            while data.startswith((b" ", b"\t"), at):
+                at += 1
+        digits = _DIGITS.get(data[at : at + 2])
+        if digits is None:
+            if data[at : at + 1] != bytes((letter,)):
+                return False
+            at += 1
         else:
-            pieces[number] = undone
-            changed = True
-    if not changed:
-        return False
-    text = b"".join(pieces)
-    return any(needle in text for needle in needles)
-
-
-_DIGITS = {b"x": 2, b"u": 4, b"U": 8}
-
-
-def _undone(piece: bytes) -> bytes | None:
-    """Return what follows a backslash with its escape undone, or None where it spells no letter."""
-    digits = _DIGITS.get(piece[:1])
-    if digits is not None:
-        code = piece[1 : 1 + digits]
-        try:
-            number = int(code, 16) if len(code) == digits and code.isalnum() else 0x80
-        except ValueError:
-            return None
-        return chr(number).encode() + piece[1 + digits :] if number < 0x80 else None
-    if piece.startswith((b"\n", *_RARE)):
-        for rare in (b"\r\n", b"\n", *_RARE):
-            if piece.startswith(rare):
-                return piece[len(rare) :].lstrip(b" \t")
-    return None
+            code = data[at + 2 : at + 2 + digits]
+            if code.lower() != b"%0*x" % (digits, letter):
+                return False
+            at += 2 + digits
+    return True
 
 
 def source(data: bytes, span: Span) -> str:
@@ -192,10 +198,6 @@ def source(data: bytes, span: Span) -> str:
     return ""
 
 
-# Lines are counted from the nearest multiple of this, so that places in any order cost little.
-_CHUNK = 1 << 16
-
-
 class Places:
     """Turns a span and a position in its text into a place that a person can go to.
 
@@ -206,32 +208,41 @@ class Places:
         """Remember the stream."""
         self._data = data
         self._spans = spans
-        self._break = b"\r" if b"\r" in data and b"\n" not in data else b"\n"
-        self._counted = (0, 1)  # up to this byte, this is the line
-        self._number = -1  # the last span asked for, its text, and how many breaks stand before each chunk of it
+        # What ends a line: what editors take for it. A file with CR alone is the only one whose lines CR ends.
+        self._newline = "\r" if b"\r" in data and b"\n" not in data else "\n"
+        self._lines = _Count(lambda start, end: data.count(self._newline.encode(), start, end))
+        self._number = -1  # the span asked for last, its text, and the breaks in it
         self._text = ""
-        self._chunks = [0]
+        self._inner = self._lines
 
     def place(self, number: int, index: int) -> Place:
         """Return the place of the code point `index` of span `number`."""
         span = self._spans[number]
-        newline = self._break.decode()
         if self._number != number:
+            text = document(self._data, span).decode(errors="replace")
             self._number = number
-            self._text = document(self._data, span).decode(errors="replace")
-            self._chunks = [0]
-        chunk = index // _CHUNK
-        while len(self._chunks) <= chunk:
-            end = len(self._chunks) * _CHUNK
-            self._chunks.append(self._chunks[-1] + self._text.count(newline, end - _CHUNK, end))
-        above = self._chunks[chunk] + self._text.count(newline, chunk * _CHUNK, index)
-        column = index - self._text.rfind(newline, 0, index)
-        return Place(self._line(span.start) + above, column, source(self._data, span))
+            self._text = text
+            self._inner = _Count(lambda start, end: text.count(self._newline, start, end))
+        line = 1 + self._lines.before(span.start) + self._inner.before(index)
+        column = index - self._text.rfind(self._newline, 0, index)
+        return Place(line, column, source(self._data, span))
 
-    def _line(self, offset: int) -> int:
-        at, line = self._counted if self._counted[0] <= offset else (0, 1)
-        self._counted = (offset, line + self._data.count(self._break, at, offset))
-        return self._counted[1]
+
+class _Count:
+    """Counts something before an index, from the nearest chunk on, so that asking in any order costs little."""
+
+    _CHUNK = 1 << 12
+
+    def __init__(self, count: Callable[[int, int], int]) -> None:
+        self._count = count
+        self._sums = [0]  # before each chunk
+
+    def before(self, index: int) -> int:
+        chunk = index // self._CHUNK
+        while len(self._sums) <= chunk:
+            end = len(self._sums) * self._CHUNK
+            self._sums.append(self._sums[-1] + self._count(end - self._CHUNK, end))
+        return self._sums[chunk] + self._count(chunk * self._CHUNK, index)
 
 
 def document(data: bytes, span: Span) -> bytes:

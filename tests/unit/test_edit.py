@@ -1,0 +1,101 @@
+"""Edits beyond the golden cases: places of refusals, the reading back, and what a planner must not ask for."""
+
+import pytest
+
+from postrender.findings import Refusal
+from postrender.manifests import edit, stream
+from postrender.manifests.change import Add, Replace, Set, Spot
+
+
+def splice(data: bytes, *changes: object) -> bytes:
+    return edit.splice(data, stream.cut(data), changes)
+
+
+LABEL = Set(Spot(0), ("spec", "labels", "a"), "b")
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "column"),
+    [
+        (b"spec: {labels: [a]}\n", 1, 16),
+        (b"# c\nspec:\n  labels: text\n", 3, 11),
+        (b"spec:\r\n  labels:\r\n  - a\r\n", 3, 3),
+        (b"\xef\xbb\xbfspec: {labels: 5}\n", 1, 16),
+        ("# ü\nspec: {ü: ü, labels: 5}\n".encode(), 2, 22),
+        (b"x: &x {}\nspec: {labels: {}}\nspec: {}\n", 3, 1),
+        (b"spec:\r  labels: text\r", 2, 11),
+    ],
+)
+def test_a_refusal_names_line_and_column(data, line, column):
+    with pytest.raises(Refusal) as refused:
+        splice(data, LABEL)
+    finding = refused.value.finding
+    assert finding.code == "edit-refused"
+    assert (finding.place.line, finding.place.column) == (line, column)
+    assert finding.remedy
+
+
+def test_a_refusal_in_a_later_document_counts_from_the_top():
+    data = b"---\na: 1\n---\n# Source: chart/templates/x.yaml\nspec: {labels: 5}\n"
+    with pytest.raises(Refusal) as refused:
+        splice(data, LABEL._replace(spot=Spot(1)))
+    assert refused.value.finding.place == (5, 16, "chart/templates/x.yaml")
+
+
+def test_what_is_read_back_must_be_the_input_plus_the_change(monkeypatch):
+    """Whatever goes wrong between the plan of an edit and its text, nothing wrong comes out."""
+    data = b"spec:\n  labels: {x: y}\n  other: {}\n"
+    wrong = [
+        lambda old, text, edits: old,
+        lambda old, text, edits: old.replace(b"x: y", b"x: y, a: c"),
+        lambda old, text, edits: old.replace(b"x: y", b"a: b"),
+        lambda old, text, edits: old.replace(b"other: {}", b"other: {a: b}"),
+        lambda old, text, edits: b"spec:\n  labels: {x: y, a: b}\n  other: []\n",
+        lambda old, text, edits: b"spec:\n  labels: {x: 'y', a: b}\n  other: {}\n",
+        lambda old, text, edits: b"spec:\n  labels: {x: y, a: b}\n  other: {}\n---\nmore: 1\n",
+        lambda old, text, edits: b"spec:\n  labels: {x: y, a: b\n",
+        lambda old, text, edits: b"",
+    ]
+    for apply in wrong:
+        monkeypatch.setattr(edit, "apply", apply)
+        with pytest.raises(Refusal, match="read back"):
+            splice(data, LABEL)
+    monkeypatch.setattr(edit, "apply", lambda old, text, edits: b"spec:\n  labels: {x: y, a: b}\n  other: {}\n")
+    assert splice(data, LABEL) == b"spec:\n  labels: {x: y, a: b}\n  other: {}\n"
+
+
+def test_a_new_document_is_read_back(monkeypatch):
+    monkeypatch.setattr(edit, "block", lambda *_: "kind: B\n")
+    with pytest.raises(Refusal, match="read back"):
+        splice(b"kind: A\n", Add(Spot(0), (("kind", "C"),)))
+
+
+def test_no_change_gives_the_same_object():
+    data = b"spec: {labels: {a: b}}\n"
+    assert splice(data) is data
+    assert splice(data, LABEL) is data
+
+
+def test_two_changes_that_want_different_things_are_a_mistake():
+    with pytest.raises(ValueError, match=r"different things at spec\.labels"):
+        splice(b"spec: {}\n", LABEL, LABEL._replace(value="c"))
+    with pytest.raises(ValueError, match="different things"):
+        splice(b"spec: {}\n", LABEL._replace(path=("spec",)), LABEL)
+    with pytest.raises(ValueError, match="no such object"):
+        splice(b"kind: List\nitems: []\n", LABEL._replace(spot=Spot(0, 3)))
+
+
+def test_replace_keeps_what_stands_around():
+    data = b"# above\nkind: A\nspec: {x: y}\n# below\n"
+    assert splice(data, Replace(Spot(0), (("kind", "B"),))) == b"# above\nkind: B\n# below\n"
+
+
+@pytest.mark.parametrize("size", [10, 40_000])
+def test_a_large_list_is_edited_like_a_small_one(size):
+    """Above a megabyte the text is looked at through its bytes."""
+    items = [b"- kind: A\n  x: %d\n" % number for number in range(size)]
+    data = b"kind: List\nitems:\n" + b"".join(items)
+    out = splice(data, Set(Spot(0, size - 1), ("spec", "a"), "b"), Add(Spot(0, 1), (("kind", "New"),)))
+    items[-1] += b"  spec:\n    a: b\n"
+    items[1] = b"- kind: New\n" + items[1]
+    assert out == b"kind: List\nitems:\n" + b"".join(items)
