@@ -10,9 +10,10 @@ from . import __version__
 from .findings import DONE, UNREACHABLE, USAGE
 
 EPILOG = """\b
-Exit codes: 0 done; 1 refused or invalid input, nothing is written; 2 wrong usage; 4 a file could not be read or
-written;
-70 a bug of postrender; 130 interrupted; 141 the reader of the output went away."""
+Exit codes:
+  0 done   1 refused or invalid input, and nothing is written   2 wrong usage
+  4 a file could not be read or written   70 a bug of postrender
+  130 interrupted   141 the reader of the output went away"""
 
 
 class _Commands(click.Group):

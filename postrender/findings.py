@@ -71,7 +71,8 @@ class Finding(Record):
 class Refusal(Exception):  # noqa: N818 - it is what is raised when we refuse, and is caught by name
     """Raised where an input cannot be read or edited safely; becomes the one finding it carries."""
 
-    def __init__(self, finding: Finding) -> None:
-        """Carry the finding."""
+    def __init__(self, finding: Finding, spot: tuple[int, int] = (-1, -1)) -> None:
+        """Carry the finding, and the number of the span and of the item that it is about."""
         super().__init__(finding.message)
         self.finding = finding
+        self.spot = spot

@@ -107,4 +107,8 @@ def render(data: bytes, options: Options = DEFAULTS) -> Rendered:
     try:
         return rendered._replace(data=write(found, planned))
     except Refusal as refusal:
-        return rendered._replace(findings=(*rendered.findings, refusal.finding))
+        finding = refusal.finding
+        for service in read(data).services:
+            if service.spot == refusal.spot:
+                finding = finding._replace(ref=Ref(keys.INFERENCE_SERVICE, service.namespace, service.name))
+        return rendered._replace(findings=(*rendered.findings, finding))

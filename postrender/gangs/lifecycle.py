@@ -56,9 +56,9 @@ def _part(text: str) -> tuple[int, str]:
         raise ValueError("a number must stand before the unit")
     unit, rest = _unit(rest)
     if not unit:
-        raise ValueError("the unit is missing: write 90s or 30m")
+        raise ValueError("the unit is missing")
     if unit not in _UNITS:
-        raise ValueError(f"unknown unit {unit!r}: ns, us, ms, s, m and h exist")
+        raise ValueError(f"there is no unit {unit!r}, only ns, us, ms, s, m and h")
     scale = _UNITS[unit]
     number = int(whole or "0") if len(whole.lstrip("0")) < 20 else _LIMIT + 1
     if number > _LIMIT // scale:

@@ -5,6 +5,7 @@ from __future__ import annotations
 # The name is a label value on the pods too, and those end at 63 characters.
 LONGEST = 63
 _TAIL = 54
+_DIGITS = 10  # an index is an int32
 
 
 def pod_group(service: str, component: str, index: int) -> str:
@@ -28,4 +29,9 @@ def pod_group(service: str, component: str, index: int) -> str:
 def is_pod_group(name: str, service: str, component: str) -> bool:
     """Return whether we could have given `name` to a PodGroup of this component, whatever the index."""
     index = name.rpartition("-")[2]
-    return index.isascii() and index.isdigit() and name == pod_group(service, component, int(index))
+    return (
+        index.isascii()
+        and index.isdigit()
+        and len(index) <= _DIGITS
+        and name == pod_group(service, component, int(index))
+    )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from ..findings import Finding, Ref
 from ..manifests.change import Add, Replace, Set
+from ..manifests.objects import shorten
 from ..record import Record
 from . import keys, names, podgroup
 from .shapes import omenative
@@ -33,7 +36,9 @@ class _Planner:
     def __init__(self, groups: Sequence[PodGroup], options: Options, place: Callable[[Spot, int], Place]) -> None:
         self.options = options
         self.place = place
-        self.groups = {(group.namespace, group.name): group for group in groups}
+        self.groups: dict[tuple[str, str], list[PodGroup]] = {}
+        for group in groups:
+            self.groups.setdefault((group.namespace, group.name), []).append(group)
         self.gangs: list[Gang] = []
         self.changes: list[Change] = []
         self.findings: list[Finding] = []
@@ -55,23 +60,28 @@ class _Planner:
     def pod_group(self, gang: Gang) -> None:
         """Add the PodGroup of a gang, or compare it with the one that stands there."""
         wanted = podgroup.value(gang)
-        found = self.groups.get((gang.service.namespace, gang.name))
+        found, *others = self.groups.get((gang.service.namespace, gang.name), (None,))
         if found is None:
-            self.changes.append(Add(gang.service.spot, wanted))
-        elif podgroup.ordered(wanted, keys.MADE_FOR) == _without(found.value):
-            pass  # equal but for our annotation
+            self.changes.append(Add(gang.service.before, wanted))
+        elif others:
+            self.conflict(gang, others[0], "it stands twice in the stream", "remove one of the two")
+        elif podgroup.equal(found.value, wanted):
+            pass
         elif found.made_for == podgroup.made_for(gang):
             self.changes.append(Replace(found.spot, wanted))
         else:
-            finding = Finding(
-                "podgroup-conflict",
-                f"the PodGroup {gang.name!r} of this gang is in the stream already, is not ours, and differs",
-                "remove or rename it, or make it equal",
-                Ref(keys.POD_GROUP_KIND, found.namespace, found.name),
-                "metadata.name",
-                self.place(found.spot, found.at),
-            )
-            self.findings.append(finding)
+            why = f"it was made for {found.made_for}" if found.made_for else podgroup.difference(found.value, wanted)
+            self.conflict(gang, found, why, "remove or rename it, or make it what the service needs")
+
+    def conflict(self, gang: Gang, found: PodGroup, why: str, remedy: str) -> None:
+        finding = Finding(
+            "podgroup-conflict",
+            f"{podgroup.made_for(gang)} needs a PodGroup of this name, but {why}",
+            remedy,
+            Ref(keys.POD_GROUP_KIND, found.namespace, found.name),
+            place=self.place(found.spot, found.at),
+        )
+        self.findings.append(finding)
 
     def label(self, service: InferenceService, component: Component, gangs: Sequence[Gang]) -> None:
         """Put the label on the component's pods; several Instances share it, so there each pod's own must do."""
@@ -80,8 +90,8 @@ class _Planner:
         if held is not None and not names.is_pod_group(str(held.value), service.name, component.name):
             finding = Finding(
                 "label-taken",
-                f"the pods carry the label {keys.POD_GROUP} with the value {held.value!r}, which is not ours",
-                "remove the label, or leave this service to whoever set it",
+                f"is {shorten(str(held.value))!r}, {_whose(str(held.value), service)}",
+                "remove it, or leave this service to whoever set it",
                 field=f"spec.{component.name}.labels[{keys.POD_GROUP}]",
             )
             self.say(service, finding, held.at)
@@ -98,8 +108,21 @@ class _Planner:
             self.say(service, finding, component.min_replicas.at if component.min_replicas else component.at)
 
 
-def _without(value: object) -> object:
-    return podgroup.ordered(value, keys.MADE_FOR)  # type: ignore[arg-type]
+def _whose(label: str, service: InferenceService) -> str:
+    """Return what is wrong with a label that is not the component's."""
+    other = any(names.is_pod_group(label, service.name, name) for name in keys.COMPONENTS)
+    return "the PodGroup of another component" if other else "no PodGroup of this service"
+
+
+@cache
+def _unresolved(runtime: str) -> Finding:
+    """Return the finding, made once a runtime: thousands of services name a few."""
+    return Finding(
+        "runtime-unresolved",
+        f"{runtime} is not read: what it says of mode, timeout or topology is not in the PodGroup",
+        "write those fields into the service where the runtime sets them",
+        field="spec.runtime",
+    )
 
 
 def plan(
@@ -121,6 +144,9 @@ def plan(
             )
             planner.say(service, finding, service.at)
             continue
+        known = len(planner.gangs)
         for component in service.components:
             planner.component(service, component)
+        if len(planner.gangs) > known:
+            planner.say(service, _unresolved(omenative.named_runtime(service)), service.runtime_at)
     return Plan(tuple(planner.gangs), tuple(planner.changes), tuple(planner.findings))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..manifests.objects import field, shorten
 from . import keys
 
 TYPE_CHECKING = False
@@ -48,9 +49,32 @@ def made_for(gang: Gang) -> str:
     return f"{keys.INFERENCE_SERVICE}/{gang.service.name}"
 
 
-def ordered(pairs: Value, without: str = "") -> object:
-    """Return a value with its keys sorted, so that order does not count; `without` one annotation."""
-    if not isinstance(pairs, tuple):
-        return pairs
-    members = [(key, ordered(held, without)) for key, held in pairs if key != without]
-    return tuple(sorted((key, held) for key, held in members if held != () or key != "annotations"))
+def equal(found: Value | None, wanted: Pairs) -> bool:
+    """Return whether a PodGroup in the stream is what a gang needs, our annotation and the order of keys aside."""
+    return found is not None and _leaves(found) == _leaves(wanted)
+
+
+def difference(found: Value | None, wanted: Pairs) -> str:
+    """Return in words how a PodGroup in the stream differs from what a gang needs, for a person to see."""
+    if found is None:
+        return "it holds more than a PodGroup of ours would"
+    there, needed = _leaves(found), _leaves(wanted)
+    for path in (*needed, *there):
+        held, need = there.get(path), needed.get(path)
+        if held != need:
+            name = field(path)
+            if need is None:
+                return f"{name} is there"
+            return f"{name} is missing" if held is None else f"{name} is {shorten(str(held))}, not {need}"
+    return "it differs"
+
+
+def _leaves(value: Value, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Value]:
+    """Return the scalars of a value by their paths, our annotation left out."""
+    if not isinstance(value, tuple):
+        return {path: value}
+    leaves = {}
+    for key, held in value:
+        if key != keys.MADE_FOR:
+            leaves.update(_leaves(held, (*path, key)))
+    return leaves

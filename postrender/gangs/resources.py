@@ -6,18 +6,19 @@ Reading refuses wrong types with the field and the place (tree.Unfit, `invalid-f
 from __future__ import annotations
 
 from ..manifests.change import Spot
-from ..manifests.objects import View, plain
+from ..manifests.objects import View, plain, takes_any
 from ..manifests.tree import Unfit
 from ..record import Record
 from . import keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..manifests.change import Value
     from ..manifests.objects import Found, Item
 
 
 class Component(Record):
-    """What an InferenceService says about its engine or decoder; None where it says nothing.
+    """What an InferenceService says of its engine or decoder; None where it says nothing.
 
     `at` is where the component stands; `leader` and `worker` say whether the blocks are there, empty ones too.
     """
@@ -35,13 +36,15 @@ class Component(Record):
 
 
 class InferenceService(Record):
-    """An InferenceService of OME; `namespace` is empty where it writes none."""
+    """An InferenceService of OME; `namespace` is empty where it writes none, `before` is where new objects go."""
 
     spot: Spot
+    before: Spot
     at: int
     namespace: str
     name: str
     runtime: str
+    runtime_at: int
     mode: str
     components: tuple[Component, ...]
 
@@ -54,7 +57,7 @@ class PodGroup(Record):
     namespace: str
     name: str
     made_for: str
-    value: object
+    value: Value | None
 
 
 # How deep the fields lie that are read: spec, engine, lifecycle, instanceReadyTimeout.
@@ -68,19 +71,26 @@ def read(span: int, item: Item) -> InferenceService | PodGroup:
     metadata = root.map("metadata")
     name = metadata.text("name") if metadata else None
     if name is None or not name.value:
-        raise Unfit("invalid-field", root.index, "the object has no name", "write one", "metadata.name")
+        generated = metadata is not None and metadata.text("generateName") is not None
+        message = (
+            "the server would make the name up, too late for the PodGroup" if generated else "the object has no name"
+        )
+        raise Unfit("invalid-field", root.index, message, "write a name", "metadata.name")
     namespace = _text(metadata, "namespace")
     if item.kind == keys.POD_GROUP_KIND:
         made_for = _text(metadata.map("annotations") if metadata else None, keys.MADE_FOR)
         return PodGroup(spot, root.index, namespace, str(name.value), made_for, plain(item.root))
     spec = root.map("spec")
+    runtime = spec.map("runtime") if spec else None
     found = ((key, spec.map(key) if spec else None) for key in keys.COMPONENTS)
     return InferenceService(
         spot,
+        spot if takes_any(item.list_kind) else Spot(span),
         root.index,
         namespace,
         str(name.value),
-        _text(spec.map("runtime") if spec else None, "name"),
+        _text(runtime, "name"),
+        runtime.index if runtime else root.index,
         _text(spec, "deploymentMode"),
         tuple(_component(key, view) for key, view in found if view is not None),
     )
@@ -98,7 +108,7 @@ def _component(name: str, view: View) -> Component:
         worker is not None,
         worker.integer("size") if worker else None,
         view.integer("minReplicas"),
-        lifecycle.text("instanceReadyTimeout") if lifecycle else None,
+        lifecycle.text("instanceReadyTimeout", "a duration such as 30m") if lifecycle else None,
         view.text("topologyKey"),
         annotations.text(keys.DEPLOYMENT_MODE) if annotations else None,
         labels.text(keys.POD_GROUP) if labels else None,

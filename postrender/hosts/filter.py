@@ -5,7 +5,7 @@ A stream that cannot concern us is written back before anything of ours is impor
 
 from __future__ import annotations
 
-from ..findings import DONE, REFUSED, UNREACHABLE
+from ..findings import DONE, ERROR, REFUSED, UNREACHABLE
 from ..gangs.keys import NEEDLES
 from ..manifests.stream import is_quiet
 
@@ -13,7 +13,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO, TextIO
 
+    from ..findings import Finding
+
 STDIN = "<stdin>"
+
+
+def _warnings_last(finding: Finding) -> bool:
+    return finding.severity != ERROR
 
 
 class _Nowhere:
@@ -50,7 +56,7 @@ def run(file: str, source: BinaryIO | None, target: BinaryIO | None, errors: Tex
         from ..views.text import line
 
         rendered = render(data)
-        for finding in rendered.findings:
+        for finding in sorted(rendered.findings, key=_warnings_last):
             say(line(finding, file) + "\n")
         if rendered.refused:
             return REFUSED

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Spot(Record):
-    """Where an object stands: the number of its span, and its number in `items` or -1 for the document itself."""
+    """Where an object stands: the number of its span, and its number in `items`, or -1 for the document itself."""
 
     span: int
     item: int = -1

@@ -88,7 +88,8 @@ def _spliced(data: bytes, spans: Sequence[Span], number: int, changes: list[Chan
 def refusal(unfit: Unfit, places: Places, number: int) -> Refusal:
     """Return what could not be done in span `number` as a Refusal with its place."""
     place = places.place(number, unfit.index)
-    return Refusal(Finding(unfit.code, unfit.message, unfit.remedy, field=unfit.field, place=place))
+    finding = Finding(unfit.code, unfit.message, unfit.remedy, field=unfit.field, place=place)
+    return Refusal(finding, (number, unfit.item))
 
 
 def undecodable(error: UnicodeDecodeError, data: bytes, spans: Sequence[Span], number: int) -> Refusal:
@@ -306,18 +307,11 @@ def edited(old: bytes, changes: Iterable[Change]) -> bytes:
         olds = list(olds)
     for number, node in olds:
         numbers.discard(number)
-        added = wanted.added(number)
-        if appends:
-            editor.appended.extend(added)
-        else:
-            for value in added:
-                editor.insert_item(node, value)
-        replaced = wanted.replaced(number)
-        overlay = wanted.overlay(number)
-        if replaced is not None:
-            editor.replace(node, replaced)
-        elif overlay:
-            editor.set(node, overlay)
+        try:
+            editor.object(node, wanted, number, appends)
+        except Unfit as unfit:
+            unfit.item = number
+            raise
         if number >= 0:
             editor.last_item = node
         elif split:
@@ -344,6 +338,20 @@ class _Editor:
         self.last_item: Node | None = None
         self.newline = _first_newline(text)
         self.flow = _flow(text)
+
+    def object(self, node: Node, wanted: _Wanted, number: int, appends: bool) -> None:
+        """Make the changes of one object."""
+        for value in wanted.added(number):
+            if appends:
+                self.appended.append(value)
+            else:
+                self.insert_item(node, value)
+        replaced = wanted.replaced(number)
+        overlay = wanted.overlay(number)
+        if replaced is not None:
+            self.replace(node, replaced)
+        elif overlay:
+            self.set(node, overlay)
 
     # Setting values
 
@@ -382,7 +390,7 @@ class _Editor:
                     self._scalar(node, entry, want, (*path, key))
             elif not _holds(entry.value, want):
                 if isinstance(want, dict) and not entry.value.resolved().null():
-                    message = "it comes in through a merge key (<<), and an own one would hide it"
+                    message = "the map comes in through a merge key (<<), and an own one would hide it"
                     raise _refused(entry.value, message, (*path, key), _WRITE_OUT)
                 missing.append((key, _pairs(want)))
         if missing and node.flow:
@@ -417,12 +425,12 @@ class _Editor:
             if entry is not None and _holds(entry.value, inner):
                 continue
             if entry is not None and isinstance(inner, dict) and not entry.value.resolved().null():
-                raise _refused(value, "it is an alias of a map that others share", (*path, key), _WRITE_OUT)
+                raise _refused(value, "the map is an alias of one that others share", (*path, key), _WRITE_OUT)
             new.append((key, _pairs(inner)))
         if not new:
             return
         if self.flow.json:
-            raise _refused(value, "it is an alias, and JSON has no merge keys", path, _WRITE_OUT)
+            raise _refused(value, "the map is an alias, and JSON has no merge keys", path, _WRITE_OUT)
         alias = self.text[value.start : value.end]
         self.edits.append(Edit(value.start, value.end, f"{{<<: {alias}, {self.flow.members(tuple(new))}}}"))
 
@@ -872,7 +880,7 @@ def _check(olds: Iterable[tuple[int, Node]], news: Iterator[tuple[int, Node]], w
                 right = right and reading.same(old, new)
             if not right:
                 raise _misread(old)
-        if old is not None and not reading.end():
+        if not reading.end() or next(news, None) is not None:
             raise _misread(old)
     except _Unlike as unlike:
         raise _misread(old, f": {unlike}") from None

@@ -67,6 +67,10 @@ def items(data: bytes, wanted: Callable[[str, str], bool], depth: int) -> Iterat
         api_version, kind = _said(root, "apiVersion"), _said(root, "kind")
         if not kind and not takes_any(head.kind):
             api_version, kind = head.api_version, head.kind.removesuffix("List")
+        if kind == "List":
+            raise tree.Unfit(
+                "edit-refused", node.start, "a List inside a List", "put its items into the outer one", "items"
+            )
         if wanted(api_version, kind):
             yield Item(number, head.kind, api_version, kind, root)
 
@@ -122,19 +126,19 @@ class View:
         value = self._value(key)
         if value is None:
             return None
-        if value.kind != tree.MAP:
-            raise self._wrong(key, value, "a map")
+        if value.kind != tree.MAP or _is_template(value):
+            raise self._wrong(key, value, "write a map")
         return View(value, (*self.path, key))
 
-    def text(self, key: str) -> Found | None:
-        """Return the string at `key`."""
+    def text(self, key: str, example: str = "a string") -> Found | None:
+        """Return the string at `key`; `example` is what to write where it is none."""
         value = self._value(key)
         if value is None:
             return None
         if value.kind != tree.SCALAR or value.tag not in (None, tree.STRING):
-            raise self._wrong(key, value, "a string")
+            raise self._wrong(key, value, f"write {example}")
         if value.style == "" and value.tag is None and not isinstance(resolve(value.value), str):
-            raise self._wrong(key, value, "a string; put it in quotes")
+            raise self._wrong(key, value, "put it in quotes" if example == "a string" else f"write {example}")
         return Found(value.value, value.start)
 
     def integer(self, key: str) -> Found | None:
@@ -144,7 +148,7 @@ class View:
             return None
         number = integer(value.value) if value.kind == tree.SCALAR and value.style == "" and value.tag is None else None
         if number is None:
-            raise self._wrong(key, value, "an integer without quotes")
+            raise self._wrong(key, value, "write an integer without quotes")
         return Found(number, value.start)
 
     def _value(self, key: str) -> Node | None:
@@ -156,9 +160,29 @@ class View:
         value = entry.value.resolved() if entry else None
         return None if value is None or value.null() else value
 
-    def _wrong(self, key: str, value: Node, wanted: str) -> tree.Unfit:
-        shown = f"is {shorten(value.value)!r}" if value.kind == tree.SCALAR else f"is a {NAMES[value.kind]}"
-        return tree.Unfit("invalid-field", value.start, shown, f"write {wanted}", field((*self.path, key)))
+    def _wrong(self, key: str, value: Node, remedy: str) -> tree.Unfit:
+        message = f"is {_shown(value)}"
+        if _is_template(value):
+            message, remedy = "is {{ … }}: a template was left in", "render the chart first"
+        return tree.Unfit("invalid-field", value.start, message, remedy, field((*self.path, key)))
+
+
+def _is_template(value: Node) -> bool:
+    """Return whether a value is `{{ … }}`: to YAML a map whose key is a map."""
+    return value.kind == tree.MAP and value.flow and any(name.kind == tree.MAP for name, _ in value.pairs())
+
+
+def _shown(value: Node) -> str:
+    """Return a value as it was written, and what that is."""
+    if value.kind != tree.SCALAR:
+        return f"a {NAMES[value.kind]}"
+    if value.tag is not None:
+        return f"{shorten(value.value)} with a tag"
+    if value.style:
+        return f'"{shorten(value.value)}", a string'
+    found = resolve(value.value)
+    kind = "a boolean" if isinstance(found, bool) else "a string" if isinstance(found, str) else "a number"
+    return f"{shorten(value.value)}, {kind}"
 
 
 def plain(node: Node, depth: int = 0) -> Value | None:

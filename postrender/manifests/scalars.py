@@ -32,6 +32,8 @@ _DATE = r"[0-9]{4}-[0-9]"
 
 _INT64 = range(-(2**63), 2**63)
 _UINT64 = range(2**64)
+# Sign, prefix and 64 binary digits; longer ones fit no integer (leading zeros apart, which nobody writes that long).
+_LONGEST = 68
 _MAX_FLOAT = 1.7976931348623157e308
 
 
@@ -61,7 +63,7 @@ def resolve(text: str) -> bool | int | float | str | None:
     if text[-1] not in _NUMBER_ENDS:
         return text
     digits = text.replace("_", "")
-    if re.fullmatch(_INT, digits):
+    if re.fullmatch(_INT, digits) and len(digits) <= _LONGEST:
         number = _integer(digits)
         if number in _INT64 or (number in _UINT64 and digits[0] != "+"):
             return number

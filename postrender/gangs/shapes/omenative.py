@@ -6,9 +6,8 @@ an Instance is multi-pod if leader and worker are both there; minMember = 1 + wo
 
 from __future__ import annotations
 
-from functools import cache
-
 from ...findings import Finding
+from ...manifests.objects import shorten
 from ...record import Record
 from .. import keys, lifecycle, names
 
@@ -61,7 +60,7 @@ def shape(service: InferenceService, component: Component, options: Options) -> 
     field = f"spec.{component.name}."
     size = int(component.size.value)
     if not 1 <= size <= _MOST_WORKERS:
-        message = f"is {size}; OME takes 1 to {_MOST_WORKERS:,} workers"
+        message = f"is {size:,}; OME takes 1 to {_MOST_WORKERS:,} workers"
         return _invalid(
             field + "worker.size", message, "write how many workers stand beside the leader", component.size.at
         )
@@ -83,14 +82,14 @@ def shape(service: InferenceService, component: Component, options: Options) -> 
         timeout = lifecycle.schedule_timeout(ready, options.timeout_min, options.timeout_max)
     except ValueError as error:
         value = component.ready_timeout.value if component.ready_timeout else ""
-        message = f"{value!r} is no duration that OME takes: {error}"
+        message = f"{shorten(str(value))!r} is no duration: {error}"
         return _invalid(field + "lifecycle.instanceReadyTimeout", message, "write one such as 90s, 30m or 1h30m", at)
     key = str(component.topology_key.value) if component.topology_key else ""
     gangs = tuple(
         Gang(service, component, number, names.pod_group(service.name, component.name, number), 1 + size, timeout, key)
         for number in range(replicas)
     )
-    return Shape(gangs, ((_runtime(_named(service)), component.at),))
+    return Shape(gangs, ())
 
 
 def _invalid(field: str, message: str, remedy: str, index: int) -> Shape:
@@ -100,23 +99,13 @@ def _invalid(field: str, message: str, remedy: str, index: int) -> Shape:
 def _unknown(service: InferenceService, component: Component) -> Shape:
     finding = Finding(
         "gang-unknown",
-        f"how many pods an Instance has is for {_named(service)} to say, which is not read; taken for one pod",
+        f"how many pods an Instance has is for {named_runtime(service)} to say, which is not read; taken for one pod",
         f"write leader and worker with a size into spec.{component.name}",
         field=f"spec.{component.name}",
     )
     return Shape((), ((finding, component.at),))
 
 
-@cache
-def _runtime(named: str) -> Finding:
-    """Return the finding, made once a runtime: a stream of thousands of services names a few."""
-    return Finding(
-        "runtime-unresolved",
-        f"{named} is not read: what it says of mode, timeout or topology is not in the PodGroup",
-        "write those fields into the service where the runtime sets them",
-        field="spec.runtime",
-    )
-
-
-def _named(service: InferenceService) -> str:
+def named_runtime(service: InferenceService) -> str:
+    """Return how messages name the runtime of a service."""
     return f"the runtime {service.runtime!r}" if service.runtime else "the runtime that OME will choose"
