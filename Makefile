@@ -1,0 +1,63 @@
+# Each target runs what CI runs. `make test` needs Python 3.10 or later, git and the package index, nothing else.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+STREAM := examples/pipe/input.yaml
+
+.PHONY: help setup demo test golden lint type fuzz bench mutants e2e all clean
+.DEFAULT_GOAL := help
+
+help: ## print this help
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "postrender needs Python 3.10 or later; set PYTHON")'
+	$(PYTHON) -m venv $(VENV)
+	@# An older pip writes start scripts that import re, and knows no dependency groups.
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@
+
+setup: $(READY) ## make the virtual environment
+
+demo: $(READY) ## show what postrender does to a rendered stream, as a diff
+	@$(BIN)/postrender $(STREAM) > $(VENV)/demo.yaml
+	@git --no-pager diff --no-index --no-prefix $(STREAM) $(VENV)/demo.yaml; test $$? -eq 1
+
+test: $(READY) ## unit tests, golden cases, properties, layers, docs, promises (under a minute)
+	$(BIN)/python -m pytest --quiet --promises --ignore=tests/oracles --ignore=tests/e2e tests
+
+golden: $(READY) ## rewrite the expectations of the golden cases; read the diff before you commit it
+	-$(BIN)/python -m pytest --quiet --update tests/test_cases.py
+	git --no-pager diff --stat tests/cases
+
+lint: $(READY) ## ruff, and the format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+type: $(READY) ## mypy, strict
+	$(BIN)/mypy
+
+fuzz: $(READY) ## properties on many documents: make fuzz N=20000 SEED=7 (with the Go readers after make e2e)
+	POSTRENDER_FUZZ=$(or $(N),10000) POSTRENDER_SEED=$(or $(SEED),1) $(BIN)/python -m pytest --quiet tests/properties \
+	  $(if $(wildcard .programs/bin/oracle),tests/oracles/test_edits.py tests/oracles/test_durations.py)
+
+bench: $(READY) programs ## the speed budgets, as ratios against peers measured in the same run
+	@$(BIN)/python -m compileall -q postrender
+	$(BIN)/python tests/bench/run.py
+
+mutants: $(READY) ## plant mistakes, one at a time; the suite must catch each
+	$(BIN)/python tests/mutants/run.py
+
+.PHONY: programs
+programs: $(READY)
+	$(BIN)/python tests/e2e/programs/get.py
+
+e2e: $(READY) programs ## bring the real programs and test against them
+	$(BIN)/python -m pytest --quiet tests/oracles tests/e2e
+
+all: lint type test e2e mutants ## everything but fuzz and bench
+
+clean: ## remove what make has made
+	rm -rf $(VENV) .programs .hypothesis .pytest_cache .mypy_cache .ruff_cache dist
