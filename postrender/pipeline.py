@@ -10,7 +10,7 @@ from .findings import ERROR, Finding, Ref, Refusal
 from .gangs import keys, resources
 from .gangs.plan import Plan, plan
 from .gangs.resources import InferenceService, PodGroup
-from .manifests import edit, objects, stream, tree
+from .manifests import edit, lookup, objects, stream, tree
 from .options import DEFAULTS, Options
 from .record import Record
 
@@ -69,7 +69,7 @@ def read(data: bytes) -> Stream:
 
 def _ref(item: objects.Item) -> Ref:
     """Return who an object is that could not be read, as far as it says so."""
-    said = [tree.value_at(item.root, ("metadata", key)) for key in ("namespace", "name")]
+    said = [lookup.value_at(item.root, ("metadata", key)) for key in ("namespace", "name")]
     return Ref(item.kind, *said)
 
 

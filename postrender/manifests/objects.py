@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..record import Record
 from . import tree
+from .lookup import find
 from .scalars import integer, resolve
 
 TYPE_CHECKING = False
@@ -30,6 +31,16 @@ def takes_any(kind: str) -> bool:
     return kind in ("List", RESOURCE_LIST)
 
 
+def head_of(data: bytes) -> tree.Head | None:
+    """Return what kind of object a document is, or None for none; what the root lacks may come by a merge key."""
+    head = tree.head(data)
+    if head is not None and not (head.api_version and head.kind) and b"<<" in data:
+        root = tree.read(data)
+        if root is not None:
+            head = tree.Head(head.api_version or _said(root, "apiVersion"), head.kind or _said(root, "kind"))
+    return head if head is not None and head.kind else None
+
+
 class Item:
     """One object: its number in `items` (-1 for the document itself), its root map, and what kind it says it is."""
 
@@ -49,7 +60,7 @@ def items(data: bytes, wanted: Callable[[str, str], bool], depth: int) -> Iterat
 
     Raises tree.Unfit where the text must be read and cannot be.
     """
-    head = tree.head(data)
+    head = head_of(data)
     if head is None:
         return
     if not holds_items(head.kind):
@@ -77,7 +88,7 @@ def items(data: bytes, wanted: Callable[[str, str], bool], depth: int) -> Iterat
 
 def check_list(root: Node) -> None:
     """Raise tree.Unfit unless the root's own `items` are what every reader takes for the list."""
-    entry = tree.find(root, "items")
+    entry = find(root, "items")
     if entry is not None and (entry.merged or entry.value.kind == tree.ALIAS):
         message = "the items of the list come from elsewhere, by an alias or a merge key"
         raise tree.Unfit("edit-refused", entry.value.start, message, "write them out in their place", "items")
@@ -90,7 +101,7 @@ def _said(root: Node, key: str) -> str:
         if name.value == key and value.resolved().kind == tree.SCALAR:
             said = value.resolved().value
     if not said and any(name.value == "<<" for name, _ in root.pairs()):
-        entry = tree.find(root, key)
+        entry = find(root, key)
         said = entry.value.resolved().value if entry else ""
     return said
 
@@ -153,7 +164,7 @@ class View:
 
     def _value(self, key: str) -> Node | None:
         try:
-            entry = tree.find(self._node, key)
+            entry = find(self._node, key)
         except tree.Unfit as unfit:
             unfit.field = unfit.field or field((*self.path, key))
             raise

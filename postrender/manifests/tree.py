@@ -25,7 +25,8 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from .scalars import is_null, is_string
+from .lines import line_end, newline_at
+from .scalars import is_null
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def cuts(data: bytes, base: int) -> list[tuple[int, int | None, int]]:
                 ended = None
                 if event.explicit:
                     stop = event.start_mark.index
-                    ended = _line_end(text, event.end_mark.index)
+                    ended = _next_line(text, event.end_mark.index)
                     found.append((stop, stop, ended))
     except YAMLError:
         pass
@@ -156,7 +157,7 @@ def cuts(data: bytes, base: int) -> list[tuple[int, int | None, int]]:
 def _ends(text: str, index: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Yield a cut for each further `...` line between two documents, where nothing else but comments can stand."""
     while index < end:
-        line = _line_end(text, index)
+        line = _next_line(text, index)
         if text.startswith("...", index):
             yield index, index, line
         index = line
@@ -173,13 +174,9 @@ def _offsets(text: str, indexes: list[int], base: int) -> dict[int, int]:
     return offsets
 
 
-BREAKS = "\n\r\x85\u2028\u2029"
-
-
-def _line_end(text: str, index: int) -> int:
-    while index < len(text) and text[index] not in BREAKS:
-        index += 1
-    return index + (2 if text.startswith("\r\n", index) else 1 if index < len(text) else 0)
+def _next_line(text: str, index: int) -> int:
+    end = line_end(text, index)
+    return end + len(newline_at(text, end))
 
 
 class Head:
@@ -194,7 +191,7 @@ class Head:
 
 
 def head(data: bytes) -> Head | None:
-    """Return the `apiVersion` and `kind` at the root, or None where the root is no map or has no kind.
+    """Return the `apiVersion` and `kind` that the root itself has, or None where it is no map.
 
     Stops as soon as both are known: a large definition that only mentions us costs microseconds.
     """
@@ -224,7 +221,7 @@ def head(data: bytes) -> Head | None:
                 value = None
             elif kind is StreamEndEvent:
                 # Only now it is sure that the document is YAML to its end.
-                return _merged_head(data, found)
+                return Head(found.get("apiVersion", ""), found.get("kind", "")) if root_is_map else None
             else:
                 continue
             if depth == 1 and root_is_map:
@@ -237,17 +234,6 @@ def head(data: bytes) -> Head | None:
                 expect_key = not expect_key
     except YAMLError as error:
         raise _unreadable(error, data) from None
-
-
-def _merged_head(data: bytes, found: dict[str, str]) -> Head | None:
-    """Return the head of a document that was read to its end: the rest may come through a merge key."""
-    if b"<<" in data:
-        root = read(data)
-        for key in ("apiVersion", "kind"):
-            entry = find(root, key) if root and key not in found else None
-            if entry and entry.value.resolved().kind == SCALAR:
-                found[key] = entry.value.resolved().value
-    return Head(found.get("apiVersion", ""), found["kind"]) if "kind" in found else None
 
 
 def aliased(data: bytes) -> frozenset[int]:
@@ -377,103 +363,3 @@ def _pass_over(parse: Callable[[], Any]) -> None:
 
 def _at_items(root: Node) -> bool:
     return root.kind == MAP and len(root.children) % 2 == 1 and root.children[-1].value == "items"
-
-
-class Entry:
-    """What a map holds at a key: the nodes, and whether a merge key brought them in."""
-
-    __slots__ = ("key", "merged", "value")
-
-    def __init__(self, key: Node, value: Node, merged: bool) -> None:
-        """Keep the three."""
-        self.key = key
-        self.value = value
-        self.merged = merged
-
-
-def find(node: Node, name: str) -> Entry | None:
-    """Return what the map `node` holds at the key `name`, merges followed, or None.
-
-    Raises Unfit where readers disagree about it: a key that stands twice (kustomize fails, the others take the last),
-    an own key before a merge that brings the same key (Helm takes the merged one), a plain key such as `n` (a boolean
-    to Helm).
-    """
-    own, merges = _entries(node, name)
-    if not merges:
-        return own
-    after = 0
-    if own is not None:
-        after = next(position for position, (key, _) in enumerate(node.pairs()) if key is own.key)
-    brought = None
-    for position, value in merges:
-        entry = _merged(value, name)
-        if entry is None:
-            continue
-        if (own is not None and position > after) or brought is not None:
-            raise Unfit(
-                "edit-refused",
-                value.start,
-                f"readers disagree which {name} counts: a merge key (<<) brings it in as well",
-                f"write <<: once, before {name}",
-            )
-        brought = brought or Entry(entry.key, entry.value, True)
-    return own or brought
-
-
-def _entries(node: Node, name: str) -> tuple[Entry | None, list[tuple[int, Node]]]:
-    """Return a map's own entry at `name`, and the values of its merge keys with their positions."""
-    own: Entry | None = None
-    merges: list[tuple[int, Node]] = []
-    for position, (key, value) in enumerate(node.pairs()):
-        named = key.resolved()
-        if named.kind != SCALAR:
-            continue
-        if named.value == name:
-            if own is not None:
-                raise Unfit("edit-refused", key.start, f"the key {name} stands twice", "remove one of the two")
-            if named.style == "" and named.tag is None and not is_string(name):
-                raise Unfit("edit-refused", key.start, f"the key {name} is no string to every reader", "quote the key")
-            own = Entry(key, value, False)
-        elif named.value == "<<" and is_merge(named):
-            merges.append((position, value))
-    return own, merges
-
-
-def value_at(node: Node, path: tuple[str, ...]) -> str:
-    """Return the scalar at a path as it is written, or an empty string; for telling objects apart, not for reading."""
-    for key in path:
-        held = [value.resolved() for name, value in node.pairs() if name.value == key] if node.kind == MAP else []
-        if not held:
-            return ""
-        node = held[-1]
-    return node.value if node.kind == SCALAR else ""
-
-
-def is_merge(key: Node) -> bool:
-    """Return whether a key is a merge key: a plain `<<`, or tagged so."""
-    return key.value == "<<" and ((key.style == "" and key.tag is None) or key.tag == "tag:yaml.org,2002:merge")
-
-
-def _merged(value: Node, name: str) -> Entry | None:
-    """Return what the value of a merge key brings in at `name`; each map is looked at once, however often named."""
-    seen: set[int] = set()
-    todo = [value]
-    while todo:
-        node = todo.pop().resolved()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if node.kind == SEQ:
-            todo.extend(reversed(node.children))
-        elif node.kind == MAP:
-            own, merges = _entries(node, name)
-            if own is not None:
-                return Entry(own.key, own.value, True)
-            todo.extend(value for _, value in reversed(merges))
-        else:
-            raise _no_map(node)
-    return None
-
-
-def _no_map(node: Node) -> Unfit:
-    return Unfit("unreadable", node.start, "the value of a merge key (<<) is no map", "merge maps only")

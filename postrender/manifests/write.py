@@ -6,11 +6,13 @@ things.
 
 from __future__ import annotations
 
+from .lines import has_marker, skip
 from .scalars import write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .change import Pairs, Value
+    from .lines import Text
 
 # How many columns further in a nested map stands when the document shows no habit of its own.
 STEP = 2
@@ -54,3 +56,12 @@ class Flow:
     def value(self, value: Value) -> str:
         """Return a value."""
         return "{" + self.members(value) + "}" if isinstance(value, tuple) else write(value, self.json)
+
+
+def habits(text: Text) -> Flow:
+    """Return how flow text is written in a document: as JSON if it begins with a brace and a double-quoted key."""
+    index = skip(text, 3 if has_marker(text) else 0)
+    first = skip(text, index + 1)
+    json = text.startswith("{", index) and text.startswith('"', first)
+    colon = text.find('":', first) + 2
+    return Flow(json, json and colon > 1 and not text[colon : colon + 1].isspace())

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from postrender.manifests import tree
+from postrender.manifests import lookup, tree
 from tests.unit.test_filter import SCRIPT
 
 HEAD = b"apiVersion: ome.io/v1beta1\nkind: InferenceService\nmetadata:\n  name: a\n"
@@ -155,8 +155,8 @@ def test_a_hostile_name_injects_nothing(name):
     rendered = render(HEAD.replace(b"name: a", b"name: " + quoted) + ENGINE)
     assert not rendered.refused
     documents = [tree.read(stream.document(rendered.data, span)) for span in stream.cut(rendered.data)]
-    assert [tree.value_at(root, ("kind",)) for root in documents] == ["PodGroup", "InferenceService"]
-    assert tree.value_at(documents[0], ("metadata", "labels", "ome.io/inferenceservice")) == name
+    assert [lookup.value_at(root, ("kind",)) for root in documents] == ["PodGroup", "InferenceService"]
+    assert lookup.value_at(documents[0], ("metadata", "labels", "ome.io/inferenceservice")) == name
     for finding in rendered.findings:
         from postrender.views.text import line
 

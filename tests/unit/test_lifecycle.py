@@ -29,7 +29,7 @@ def test_durations(text, nanoseconds):
      "9223372036854775808ns", "-9223372036854775809ns", "3000000h", "9223372036854775.808us", "1h-5m", "5S", "99999999999999999999s"],
 )  # fmt: skip
 def test_what_go_refuses(text):
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         lifecycle.parse(text)
 
 
