@@ -51,19 +51,26 @@ def read(data: bytes) -> Stream:
     services: list[InferenceService] = []
     groups: list[PodGroup] = []
     findings: list[Finding] = []
+    places = stream.Places(data, spans)
+
+    def refuse(unfit: tree.Unfit, number: int, item: objects.Item | None) -> None:
+        finding = edit.refusal(unfit, places, number).finding
+        findings.append(finding if item is None else finding._replace(ref=_ref(item)))
+
     for number in stream.candidates(data, spans, keys.NEEDLES):
-        item = None
         try:
             for item in objects.items(stream.document(data, spans[number]), keys.wanted, resources.DEPTH):
-                found = resources.read(number, item)
+                try:
+                    found = resources.read(number, item)
+                except tree.Unfit as unfit:
+                    refuse(unfit, number, item)
+                    continue
                 if isinstance(found, InferenceService):
                     services.append(found)
                 else:
                     groups.append(found)
-                item = None
         except tree.Unfit as unfit:
-            finding = edit.refusal(unfit, stream.Places(data, spans), number).finding
-            findings.append(finding._replace(ref=_ref(item)) if item is not None else finding)
+            refuse(unfit, number, None)
     return Stream(data, spans, tuple(services), tuple(groups), tuple(findings))
 
 

@@ -12,7 +12,7 @@ from ..findings import Finding, Refusal
 from . import objects, tree
 from .change import Add
 from .editor import Editor
-from .lines import Ascii, first_newline, has_marker, is_content, line_end
+from .lines import Ascii, first_newline, has_marker, is_content, line_end, skip
 from .overlay import Wanted
 from .readback import check, check_value
 from .stream import Places, Span, document, source
@@ -106,7 +106,7 @@ def _documents(data: bytes, span: Span, old: bytes, changes: list[Change]) -> st
     first = span.start == 0
     newline = _newline_before(data, span.start) or first_newline(text)
     marked = has_marker(text)
-    directive = text.startswith("%")
+    directive = text.startswith("%", skip(text, 0))
     if marked and first and is_content(text[3 : line_end(text, 0)]):
         raise Unfit("edit-refused", 0, "content stands on the line of `---`", "put it on the next line")
     origin = source(data, span)

@@ -33,10 +33,6 @@ PROGRAMS = ROOT / ".programs" / "bin"
 PYTHON = sys.executable
 MIB = 1 << 20
 
-# What the measured script is told: below OME 1.3 each gang costs a PodGroup and edits inside the service (a label and
-# two scheduler names). Without it OMENative would ask for PodGroups alone, and the splicing would go unmeasured.
-OPTIONS = {"POSTRENDER_OME": "1.2.2", "POSTRENDER_SCHEDULER_NAME": "scheduler-plugins-scheduler"}
-
 # Turns of each row, unless `--runs` says otherwise: many for processes of milliseconds, few for those of seconds.
 TURNS = {1: 41, 2: 21, 3: 15, 4: 7, 5: 5, 6: 3}
 
@@ -93,8 +89,7 @@ class Setting(NamedTuple):
 
 def environment() -> dict[str, str]:
     """Returns ours without what would make a child slower or another: Python's switches, hosts' and our own options."""
-    own = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "POSTRENDER_", "HELM_"))}
-    return {**own, **OPTIONS}
+    return {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "POSTRENDER_", "HELM_"))}
 
 
 def measure(command: Command) -> Usage:

@@ -76,6 +76,27 @@ def test_no_change_gives_the_same_object():
     assert splice(data, LABEL) is data
 
 
+def test_invalid_utf_8_has_a_place():
+    with pytest.raises(Refusal, match="not UTF-8: byte 0xff") as refused:
+        splice("a: ü\nb: ".encode() + b"\xff\n", LABEL)
+    assert refused.value.finding.place[:2] == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("data", "out"),
+    [
+        (b"%YAML 1.1\n---\nkind: A\n", b"---\nkind: New\n...\n%YAML 1.1\n---\nkind: A\n"),
+        (b"# c\n%YAML 1.1\n---\nkind: A\n", b"---\nkind: New\n...\n# c\n%YAML 1.1\n---\nkind: A\n"),
+        (b"# c\nkind: A\n", b"kind: New\n---\n# c\nkind: A\n"),
+        (b"--- # c\nkind: A\n", b"---\nkind: New\n--- # c\nkind: A\n"),
+        (b"---\r\nkind: A\r\n", b"---\r\nkind: N\r\n---\r\nkind: A\r\n"),
+        (b'{"kind": "A"}', b'kind: New\n---\n{"kind": "A"}'),
+    ],
+)
+def test_a_document_before_a_document(data, out):
+    assert splice(data, Add(Spot(0), (("kind", "New"),))) == out
+
+
 def test_two_changes_that_want_different_things_are_a_mistake():
     with pytest.raises(ValueError, match=r"different things at spec\.labels"):
         splice(b"spec: {}\n", LABEL, LABEL._replace(value="c"))

@@ -131,6 +131,14 @@ def test_20_000_times_the_same_service():
     assert errors[-1].startswith("postrender: error: <stdin>:119996:1: InferenceService/a: the service stands twice;")
 
 
+def test_20_000_broken_documents():
+    done = run((b"---\n" + HEAD + b"spec: [}\n") * 20_000, 512)
+    assert (done.returncode, done.stdout) == (1, b"")
+    lines = done.stderr.decode().splitlines()
+    assert len(lines) == 20_000
+    assert lines[-1].startswith("postrender: error: <stdin>:120000:8: not valid YAML: ")
+
+
 HOSTILE_NAMES = [
     "a\n---\nkind: Secret",
     'a"\nkind: Secret',

@@ -1,0 +1,165 @@
+"""Plants mistakes in the package, one at a time; the tests must catch each: `tests/mutants/run.py [NAME...] [--jobs N]`.
+
+Each `*.patch` beside this file is one mistake: a sentence that says what a user would meet, and a diff. It is applied to
+a copy of the repository, which is tested in an environment of its own: nothing there knows where the package is
+installed, so that every test and every process that a test starts imports the mutated one. A mistake is caught if a
+test fails; one that survives shows that a test is missing. A line `needs: oracle` above the diff marks what only the Go
+readers see; without them (`make e2e`) such a patch is passed over, under CI it fails.
+
+Exit codes: 0 all caught, 1 one was not, or the copy without a mistake fails its tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import venv
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+ORACLE = ROOT / ".programs" / "bin" / "oracle"
+SLOW = Path("tests/unit/test_hostile.py")
+# What finds most comes first, what takes longest comes last.
+TESTS = (
+    "tests/test_cases.py",
+    *(f"tests/unit/{path.name}" for path in sorted((ROOT / "tests/unit").glob("test_*.py")) if path.name != SLOW.name),
+    "tests/properties",
+    "tests/test_layers.py",
+    str(SLOW),
+)
+ORACLES = tuple(f"tests/oracles/test_{name}.py" for name in ("cases", "edits", "scalars", "durations"))
+SECONDS = 180
+# The script that an installation makes.
+SCRIPT = "#!{}\nimport sys\nfrom postrender.__main__ import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
+
+
+class Outcome(NamedTuple):
+    """What came of a patch: whether its mistake was caught (None: passed over), and what there is to say of it."""
+
+    caught: bool | None
+    said: str
+
+
+def files() -> list[Path]:
+    """Return what git knows or would add, relative to the root."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
+    return [Path(name) for name in sorted({*names} - {""}) if (ROOT / name).is_file()]
+
+
+def copied(folder: Path) -> None:
+    """Copy the repository into an empty folder, and make the environment that tests it."""
+    for name in files():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, folder / name)
+    if ORACLE.exists():
+        (folder / ".programs").symlink_to(ROOT / ".programs")
+    venv.create(folder / ".venv", with_pip=False, symlinks=True)
+    script = python(folder).with_name("postrender")
+    script.write_text(SCRIPT.format(python(folder)))
+    script.chmod(0o755)
+    # Of our own environment the libraries only: the file there that leads to the package is not followed from here.
+    there = Path(sysconfig.get_path("purelib", vars={"base": str(folder / ".venv")}))
+    (there / "mutant.pth").write_text(f"{folder}\n{sysconfig.get_path('purelib')}\n")
+
+
+def python(folder: Path) -> Path:
+    """Return the interpreter of a copy."""
+    return folder / ".venv" / "bin" / "python"
+
+
+def applied(patch: Path, folder: Path) -> str:
+    """Apply a patch to a copy; return git's complaint, empty if there is none."""
+    around = {**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)}  # the copy belongs to no repository
+    done = subprocess.run(["git", "apply", patch], cwd=folder, env=around, capture_output=True, check=False, text=True)
+    return done.stderr.strip()
+
+
+def tested(folder: Path, tests: tuple[str, ...]) -> tuple[int, str]:
+    """Run the tests of a copy; return pytest's exit code, and the test that failed first or the last line it wrote."""
+    around = {key: value for key, value in os.environ.items() if not key.startswith(("POSTRENDER_", "PYTHON"))}
+    around["PYTHONDONTWRITEBYTECODE"] = "1"
+    command = [python(folder), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", *tests]
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=around, capture_output=True, timeout=SECONDS, check=False, text=True, errors="replace"
+        )
+    except subprocess.TimeoutExpired:
+        return 1, f"no end after {SECONDS} s"
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    last = (done.stdout + done.stderr).strip().splitlines()[-1:]
+    return done.returncode, failed[1] if failed else "".join(last)
+
+
+def imported(folder: Path) -> str:
+    """Return where a process of a copy finds the package, with nothing in its environment."""
+    code = "import postrender; print(postrender.__file__)"
+    done = subprocess.run([python(folder), "-c", code], env={}, cwd="/", capture_output=True, check=True, text=True)
+    return done.stdout.strip()
+
+
+def tried(patch: Path | None) -> Outcome:
+    """Test a copy with a patch applied, or without any; there "caught" means that no test fails."""
+    head = patch.read_text().partition("diff --git")[0] if patch else ""
+    with_oracle = "\nneeds: oracle\n" in head
+    if with_oracle and not ORACLE.exists():
+        return Outcome(False if os.environ.get("CI") else None, "the oracle is missing: run 'make e2e' once")
+    with tempfile.TemporaryDirectory(prefix="postrender-mutant-") as name:
+        folder = Path(name).resolve()
+        copied(folder)
+        if patch and (complaint := applied(patch, folder)):
+            return Outcome(False, f"the patch is stale: {complaint.splitlines()[0]}")
+        if patch is None and not Path(imported(folder)).is_relative_to(folder):
+            return Outcome(False, f"the copy imports {imported(folder)}")
+        code, said = tested(folder, (*(ORACLES if with_oracle else ()), *TESTS))
+    if patch is None:
+        return Outcome(code == 0, said)
+    if code not in (0, 1):
+        return Outcome(False, f"pytest could not run: {said}")
+    return Outcome(code == 1, said if code else head.partition("\n")[0])
+
+
+def timed(patch: Path | None) -> tuple[Outcome, float]:
+    """Return the outcome of a patch, and the seconds it took."""
+    start = time.monotonic()
+    outcome = tried(patch)
+    return outcome, time.monotonic() - start
+
+
+def main() -> int:
+    """Try the named patches, or all; print a line for each and a last one with the counts."""
+    parser = argparse.ArgumentParser(description="Plant mistakes, one at a time; the tests must catch each.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a patch, without .patch; default: all")
+    parser.add_argument("--jobs", type=int, default=2, help="how many to try at a time (default: %(default)s)")
+    told = parser.parse_args()
+    patches = [HERE / f"{name.removesuffix('.patch')}.patch" for name in told.names] or sorted(HERE.glob("*.patch"))
+    if missing := [patch.stem for patch in patches if not patch.is_file()]:
+        parser.error(f"no such patch: {', '.join(missing)}")
+    outcome, seconds = timed(None)
+    print(f"{'as it is':<44} {seconds:6.1f} s  {outcome.said}", flush=True)
+    if not outcome.caught:
+        print("the tests must pass before a mistake is planted")
+        return 1
+    words = {True: "caught", False: "SURVIVED", None: "passed over"}
+    results = []
+    with ThreadPoolExecutor(told.jobs) as pool:
+        for patch, (outcome, seconds) in zip(patches, pool.map(timed, patches), strict=True):
+            print(f"{patch.stem:<44} {seconds:6.1f} s  {words[outcome.caught]}: {outcome.said}", flush=True)
+            results.append(outcome.caught)
+    over = f", {results.count(None)} passed over" if None in results else ""
+    print(f"{results.count(True)} passed, {results.count(False)} failed{over}")
+    return int(False in results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
