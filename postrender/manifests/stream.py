@@ -209,8 +209,10 @@ class Places:
         self._data = data
         self._spans = spans
         # What ends a line: what editors take for it. A file with CR alone is the only one whose lines CR ends.
-        self._newline = "\r" if b"\r" in data and b"\n" not in data else "\n"
-        self._lines = _Count(lambda start, end: data.count(self._newline.encode(), start, end))
+        newline = "\r" if b"\r" in data and b"\n" not in data else "\n"
+        self._newline = newline
+        # Nothing here refers back to us: a cycle would keep the text for as long as the collector is off.
+        self._lines = _Count(lambda start, end: data.count(newline.encode(), start, end))
         self._number = -1  # the span asked for last, its text, and the breaks in it
         self._text = ""
         self._inner = self._lines
@@ -218,13 +220,14 @@ class Places:
     def place(self, number: int, index: int) -> Place:
         """Return the place of the code point `index` of span `number`."""
         span = self._spans[number]
+        newline = self._newline
         if self._number != number:
             text = document(self._data, span).decode(errors="replace")
             self._number = number
             self._text = text
-            self._inner = _Count(lambda start, end: text.count(self._newline, start, end))
+            self._inner = _Count(lambda start, end: text.count(newline, start, end))
         line = 1 + self._lines.before(span.start) + self._inner.before(index)
-        column = index - self._text.rfind(self._newline, 0, index)
+        column = index - self._text.rfind(newline, 0, index)
         return Place(line, column, source(self._data, span))
 
 

@@ -1,7 +1,7 @@
-"""Plants mistakes in the package, one at a time; the tests must catch each: `tests/mutants/run.py [NAME...] [--jobs N]`.
+"""Plants mistakes, one at a time; the tests must catch each: `python tests/mutants/run.py [NAME...] [--jobs N]`.
 
-Each `*.patch` beside this file is one mistake: a sentence that says what a user would meet, and a diff. It is applied to
-a copy of the repository, which is tested in an environment of its own: nothing there knows where the package is
+Each `*.patch` beside this file is one mistake: a sentence that says what a user would meet, and a diff. It is applied
+to a copy of the repository, which is tested in an environment of its own: nothing there knows where the package is
 installed, so that every test and every process that a test starts imports the mutated one. A mistake is caught if a
 test fails; one that survives shows that a test is missing. A line `needs: oracle` above the diff marks what only the Go
 readers see; without them (`make e2e`) such a patch is passed over, under CI it fails.
@@ -91,13 +91,12 @@ def tested(folder: Path, tests: tuple[str, ...]) -> tuple[int, str]:
     around["PYTHONDONTWRITEBYTECODE"] = "1"
     command = [python(folder), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", *tests]
     try:
-        done = subprocess.run(
-            command, cwd=folder, env=around, capture_output=True, timeout=SECONDS, check=False, text=True, errors="replace"
-        )
+        done = subprocess.run(command, cwd=folder, env=around, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return 1, f"no end after {SECONDS} s"
-    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
-    last = (done.stdout + done.stderr).strip().splitlines()[-1:]
+    written = (done.stdout + done.stderr).decode(errors="replace")
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", written, re.MULTILINE)
+    last = written.strip().splitlines()[-1:]
     return done.returncode, failed[1] if failed else "".join(last)
 
 
@@ -110,8 +109,9 @@ def imported(folder: Path) -> str:
 
 def tried(patch: Path | None) -> Outcome:
     """Test a copy with a patch applied, or without any; there "caught" means that no test fails."""
-    head = patch.read_text().partition("diff --git")[0] if patch else ""
-    with_oracle = "\nneeds: oracle\n" in head
+    head = patch.read_text().partition("\ndiff --git")[0] if patch else ""
+    sentence, _, needs = head.partition("\nneeds: ")
+    with_oracle = needs.strip() == "oracle"
     if with_oracle and not ORACLE.exists():
         return Outcome(False if os.environ.get("CI") else None, "the oracle is missing: run 'make e2e' once")
     with tempfile.TemporaryDirectory(prefix="postrender-mutant-") as name:
@@ -126,7 +126,7 @@ def tried(patch: Path | None) -> Outcome:
         return Outcome(code == 0, said)
     if code not in (0, 1):
         return Outcome(False, f"pytest could not run: {said}")
-    return Outcome(code == 1, said if code else head.partition("\n")[0])
+    return Outcome(code == 1, said if code else " ".join(sentence.split()))
 
 
 def timed(patch: Path | None) -> tuple[Outcome, float]:

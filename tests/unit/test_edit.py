@@ -89,7 +89,7 @@ def test_invalid_utf_8_has_a_place():
         (b"# c\n%YAML 1.1\n---\nkind: A\n", b"---\nkind: New\n...\n# c\n%YAML 1.1\n---\nkind: A\n"),
         (b"# c\nkind: A\n", b"kind: New\n---\n# c\nkind: A\n"),
         (b"--- # c\nkind: A\n", b"---\nkind: New\n--- # c\nkind: A\n"),
-        (b"---\r\nkind: A\r\n", b"---\r\nkind: N\r\n---\r\nkind: A\r\n"),
+        (b"---\r\nkind: A\r\n", b"---\r\nkind: New\r\n---\r\nkind: A\r\n"),
         (b'{"kind": "A"}', b'kind: New\n---\n{"kind": "A"}'),
     ],
 )
