@@ -263,7 +263,10 @@ def read(data: bytes, depth: int = MAX_DEPTH) -> Node | None:
 
     Raises Unfit where it is not YAML, holds itself, or is too large for any API server.
     """
-    return next((root for _, root in nodes(data, False, depth)), None)
+    root = None
+    for _, node in nodes(data, False, depth):  # to the end of the document: it must be YAML to there
+        root = node
+    return root
 
 
 def nodes(data: bytes, split: bool, depth: int = MAX_DEPTH) -> Iterator[tuple[int, Node]]:

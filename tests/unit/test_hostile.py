@@ -49,6 +49,7 @@ REFUSED = {
     "a control character": (HEAD + "# ü\nspec: {x: \x1b}\n".encode(), "6:11", "unreadable"),
     "a cycle": (HEAD + b"spec: &s {engine: *s}\n", "5:19", "unreadable"),
     "an alias of nothing": (HEAD + b"spec: {engine: *s}\n", "5:16", "unreadable"),
+    "something behind the root": (HEAD + b"spec: {}\n- x\n", "6:1", "unreadable"),
     "a key that stands twice": (HEAD + ENGINE + ENGINE, "6:1", "edit-refused"),
     "a shared map": (HEAD + b"spec: {engine: &e {leader: {}, worker: {size: 1}}}\nx: *e\n", "5:16", "edit-refused"),
     "labels that are shared": (
