@@ -27,7 +27,8 @@ def run() -> int:
             from postrender import cli
 
             code = cli.run(words)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
             return code
         import gc
 

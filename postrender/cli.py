@@ -7,7 +7,7 @@ import sys
 import click
 
 from . import __version__
-from .findings import DONE, UNREACHABLE, USAGE
+from .findings import DONE, INTERRUPTED, UNREACHABLE, USAGE
 
 EPILOG = """\b
 Exit codes:
@@ -93,5 +93,5 @@ def run(words: list[str]) -> int:
         error.show()
         return error.exit_code
     except click.Abort:
-        return 130
+        return INTERRUPTED
     return result if isinstance(result, int) else DONE

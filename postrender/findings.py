@@ -9,7 +9,6 @@ from .record import Record
 
 ERROR = "error"
 WARNING = "warning"
-NOTE = "note"
 
 # code -> severity. Each code is a heading in docs/findings.md and a golden case.
 SEVERITIES = {
@@ -29,11 +28,8 @@ SEVERITIES = {
 DONE = 0
 REFUSED = 1
 USAGE = 2
-WOULD_CHANGE = 3
 UNREACHABLE = 4
-OUR_BUG = 70
 INTERRUPTED = 130
-READER_GONE = 141
 
 
 class Place(Record):
@@ -64,7 +60,7 @@ class Finding(Record):
 
     @property
     def severity(self) -> str:
-        """`error`, `warning` or `note`, as the table says."""
+        """`error` or `warning`, as the table says."""
         return SEVERITIES[self.code]
 
 

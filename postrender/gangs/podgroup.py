@@ -71,7 +71,7 @@ def difference(found: Value | None, wanted: Pairs) -> str:
 
 def _leaves(value: Value, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Value]:
     """Return the scalars of a value by their paths, our annotation left out."""
-    if not isinstance(value, tuple):
+    if not isinstance(value, tuple) or not value:
         return {path: value}
     leaves = {}
     for key, held in value:

@@ -36,15 +36,18 @@ def run(file: str, source: BinaryIO | None, target: BinaryIO | None, errors: Tex
     """
     say = errors.write if errors is not None else _Nowhere().write
     if source is None or target is None:
-        name = "stdin" if source is None else "stdout"
-        say(f"postrender: error: {name} is closed; run postrender in a pipe, or name a FILE\n")
+        what = (
+            "stdin is closed; give it a pipe, or name a FILE"
+            if source is None
+            else "stdout is closed; give it a pipe or a file"
+        )
+        say(f"postrender: error: {what}\n")
         return UNREACHABLE
     try:
         data = source.read()
     except OSError as error:
         say(f"postrender: error: {file}: cannot be read: {error.strerror or error}\n")
         return UNREACHABLE
-    code = DONE
     if not is_quiet(data, NEEDLES):
         try:
             from ..pipeline import render
@@ -69,4 +72,4 @@ def run(file: str, source: BinaryIO | None, target: BinaryIO | None, errors: Tex
     except OSError as error:
         say(f"postrender: error: the output could not be written: {error.strerror or error}\n")
         return UNREACHABLE
-    return code
+    return DONE

@@ -12,7 +12,7 @@ from ..findings import Finding, Refusal
 from . import objects, tree
 from .change import Add
 from .editor import Editor
-from .lines import Ascii, first_newline, has_marker, is_content, line_end, skip
+from .lines import Ascii, has_marker, is_content, line_end, skip
 from .overlay import Wanted
 from .readback import check, check_value
 from .stream import Places, Span, document, source
@@ -104,11 +104,16 @@ def _documents(data: bytes, span: Span, old: bytes, changes: list[Change]) -> st
         return ""
     text = old.decode()
     first = span.start == 0
-    newline = _newline_before(data, span.start) or first_newline(text)
+    # Between documents kubectl and kustomize know no line break but these two.
+    newline = "\r\n" if b"\r\n" in (data[span.start - 2 : span.start], data[: data.find(b"\n") + 1][-2:]) else "\n"
     marked = has_marker(text)
     directive = text.startswith("%", skip(text, 0))
     if marked and first and is_content(text[3 : line_end(text, 0)]):
         raise Unfit("edit-refused", 0, "content stands on the line of `---`", "put it on the next line")
+    if not first and not marked and not directive:
+        raise Unfit("edit-refused", 0, "the document follows `...` without `---`", "write --- on a line before it")
+    if not first and not data.endswith(b"\n", 0, span.start):
+        raise Unfit("edit-refused", 0, "a line break before `---` that kubectl does not know", "write LF or CRLF")
     origin = source(data, span)
     start = "---" + newline if marked or directive or not first else ""
     comment = f"# Source: {origin}{newline}" if origin and origin.isprintable() else ""
@@ -122,13 +127,6 @@ def _documents(data: bytes, span: Span, old: bytes, changes: list[Change]) -> st
     return "".join(pieces) + tail
 
 
-def _newline_before(data: bytes, at: int) -> str:
-    for newline in (b"\r\n", b"\n", b"\r", b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9"):
-        if data.endswith(newline, 0, at):
-            return newline.decode()
-    return ""
-
-
 def edited(old: bytes, changes: Iterable[Change]) -> bytes:
     """Return one document with the changes made, except documents before it; the same bytes if all holds.
 
@@ -140,7 +138,7 @@ def edited(old: bytes, changes: Iterable[Change]) -> bytes:
     if not numbers:
         return old
     split = max(numbers) >= 0
-    head = objects.head_of(old) if split else None
+    head = tree.head(old) or objects.head_of(old) if split else None
     appends = head is not None and head.kind == objects.RESOURCE_LIST
     text = Ascii(old) if len(old) > _LARGE and old.isascii() else old.decode()
     editor = Editor(text, tree.aliased(old))

@@ -383,10 +383,6 @@ class Editor:
         self.edits.append(Edit(index, index, lines if ended else newline + lines.removesuffix(newline)))
 
 
-_WRITE_OUT = "write the map out in this place"
-_END_LINE = "end the file with a line break"
-
-
 def is_empty(node: Node) -> bool:
     """Return whether a node has no text at all; its place is not to be trusted."""
     return node.kind == SCALAR and node.style == "" and node.value == "" and node.start == node.end

@@ -41,9 +41,6 @@ class Ascii:
         return self._data.find(sub.encode(), start)
 
 
-# From this size on the difference counts.
-
-
 def line_start(text: Text, index: int) -> int:
     """Return where the line of `index` begins."""
     while index > 0 and text[index - 1] not in BREAKS:

@@ -5,10 +5,6 @@ from __future__ import annotations
 from .scalars import is_string
 from .tree import MAP, SCALAR, SEQ, Node, Unfit
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 
 class Entry:
     """What a map holds at a key: the nodes, and whether a merge key brought them in."""

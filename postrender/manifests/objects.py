@@ -32,13 +32,32 @@ def takes_any(kind: str) -> bool:
 
 
 def head_of(data: bytes) -> tree.Head | None:
-    """Return what kind of object a document is, or None for none; what the root lacks may come by a merge key."""
-    head = tree.head(data)
-    if head is not None and not (head.api_version and head.kind) and b"<<" in data:
-        root = tree.read(data)
-        if root is not None:
-            head = tree.Head(head.api_version or _said(root, "apiVersion"), head.kind or _said(root, "kind"))
-    return head if head is not None and head.kind else None
+    """Return what kind of object a document is to every reader, or None for none; read to its end.
+
+    Raises tree.Unfit where it is no YAML to its end, or where readers disagree about the kind.
+    """
+    root = tree.read(data, 3)  # as deep as what a merge key brings in
+    if root is None or root.kind != tree.MAP:
+        return None
+    said = settled(root)
+    items = find(root, "items")
+    if items is not None and items.value.resolved().kind == tree.SEQ and not holds_items(said.kind):
+        return said._replace(kind=said.kind + "List")  # kubectl takes whatever has items for a list
+    return said if said.kind else None
+
+
+def settled(root: Node) -> tree.Head:
+    """Return the apiVersion and kind of an object; raises tree.Unfit where one stands twice, or a merge disputes it."""
+    said = []
+    for key in ("apiVersion", "kind"):
+        try:
+            entry = find(root, key)
+        except tree.Unfit as unfit:
+            unfit.remedy = "write --- between two objects, or remove one of the two"
+            raise
+        value = entry.value.resolved() if entry else None
+        said.append(value.value if value is not None and value.kind == tree.SCALAR else "")
+    return tree.Head(*said)
 
 
 class Item:
@@ -60,14 +79,15 @@ def items(data: bytes, wanted: Callable[[str, str], bool], depth: int) -> Iterat
 
     Raises tree.Unfit where the text must be read and cannot be.
     """
-    head = head_of(data)
-    if head is None:
-        return
+    head = tree.head(data)
+    if head is None or not (holds_items(head.kind) or wanted(*head)):
+        head = head_of(data)
+        if head is None or not (holds_items(head.kind) or wanted(*head)):
+            return
     if not holds_items(head.kind):
-        if wanted(head.api_version, head.kind):
-            root = tree.read(data, depth)
-            if root is not None:
-                yield Item(-1, "", head.api_version, head.kind, root)
+        root = tree.read(data, depth)
+        if root is not None and wanted(*settled(root)):
+            yield Item(-1, "", *head, root)
         return
     for number, node in tree.nodes(data, True, depth):
         root = node.resolved()
@@ -75,35 +95,23 @@ def items(data: bytes, wanted: Callable[[str, str], bool], depth: int) -> Iterat
             check_list(node)
         if number < 0 or root.kind != tree.MAP:
             continue
-        api_version, kind = _said(root, "apiVersion"), _said(root, "kind")
-        if not kind and not takes_any(head.kind):
-            api_version, kind = head.api_version, head.kind.removesuffix("List")
-        if kind == "List":
-            raise tree.Unfit(
-                "edit-refused", node.start, "a List inside a List", "put its items into the outer one", "items"
-            )
-        if wanted(api_version, kind):
-            yield Item(number, head.kind, api_version, kind, root)
+        said = settled(root)
+        if not said.kind and not takes_any(head.kind):
+            said = tree.Head(head.api_version, head.kind.removesuffix("List"))
+        if said.kind == "List":
+            remedy = "put its items into the outer one"
+            raise tree.Unfit("edit-refused", node.start, "a List inside a List", remedy, "items")
+        if wanted(*said):
+            yield Item(number, head.kind, *said, root)
 
 
 def check_list(root: Node) -> None:
-    """Raise tree.Unfit unless the root's own `items` are what every reader takes for the list."""
+    """Raise tree.Unfit unless the root's own `items` are what every reader takes for the list, and its kind is one."""
+    settled(root)
     entry = find(root, "items")
     if entry is not None and (entry.merged or entry.value.kind == tree.ALIAS):
         message = "the items of the list come from elsewhere, by an alias or a merge key"
         raise tree.Unfit("edit-refused", entry.value.start, message, "write them out in their place", "items")
-
-
-def _said(root: Node, key: str) -> str:
-    """Return what an object says at its root, readers' disputes left for those whose object it is."""
-    said = ""
-    for name, value in root.pairs():
-        if name.value == key and value.resolved().kind == tree.SCALAR:
-            said = value.resolved().value
-    if not said and any(name.value == "<<" for name, _ in root.pairs()):
-        entry = find(root, key)
-        said = entry.value.resolved().value if entry else ""
-    return said
 
 
 class Found(Record):
@@ -173,6 +181,8 @@ class View:
 
     def _wrong(self, key: str, value: Node, remedy: str) -> tree.Unfit:
         message = f"is {_shown(value)}"
+        if value.kind == tree.SCALAR and value.tag is not None:
+            remedy = f"remove the tag, and {remedy}"
         if _is_template(value):
             message, remedy = "is {{ … }}: a template was left in", "render the chart first"
         return tree.Unfit("invalid-field", value.start, message, remedy, field((*self.path, key)))
@@ -188,7 +198,7 @@ def _shown(value: Node) -> str:
     if value.kind != tree.SCALAR:
         return f"a {NAMES[value.kind]}"
     if value.tag is not None:
-        return f"{shorten(value.value)} with a tag"
+        return f"{shorten(value.value)!r} with the tag {value.tag.replace('tag:yaml.org,2002:', '!!')}"
     if value.style:
         return f'"{shorten(value.value)}", a string'
     found = resolve(value.value)

@@ -36,7 +36,7 @@ def check(olds: Iterable[tuple[int, Node]], news: Iterator[tuple[int, Node]], wa
                 right = right and reading.same(old, new)
             if not right:
                 raise _misread(old)
-        if not reading.end() or next(news, None) is not None:
+        if not reading.end() or not _is_over(news):
             raise _misread(old)
     except _Unlike as unlike:
         raise _misread(old, f": {unlike}") from None
@@ -181,6 +181,13 @@ def _all_are(pairs: list[tuple[Node, Node]], value: Pairs) -> bool:
     return len(pairs) == len(value) and all(
         _is(node_key, key) and _is(node, held) for (node_key, node), (key, held) in zip(pairs, value, strict=True)
     )
+
+
+def _is_over(news: Iterator[tuple[int, Node]]) -> bool:
+    try:
+        return next(news, None) is None
+    except Unfit:
+        return False
 
 
 def _is_marked(new: Node, old: Node, value: Pairs) -> bool:

@@ -3,7 +3,7 @@
 Nothing is parsed to cut. A line that begins at column 0 with `---` or `...`, followed by blank, break or end of input,
 is a document marker in every context (YAML 1.2 c-forbidden; libyaml tests it before anything else), so the cuts need
 none. Only where a directive may stand before a `---`, or where something other than LF ends the line before a marker,
-are the cuts taken from libyaml's own events. Missing a cut is harmless, a false one would not be.
+are the cuts taken from libyaml's own events. A missed cut shows when the document is read, which then holds two.
 """
 
 from __future__ import annotations

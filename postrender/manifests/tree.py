@@ -11,6 +11,8 @@ next token and useless; `end` of a block scalar is the start of the line after i
 
 from __future__ import annotations
 
+import re
+
 from yaml import YAMLError
 from yaml.cyaml import CParser  # type: ignore[attr-defined]  # without libyaml this fails; the hosts say what to do
 from yaml.events import (
@@ -25,6 +27,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from ..record import Record
 from .lines import line_end, newline_at
 from .scalars import is_null
 
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 
 # One API object is at most a few MB (etcd refuses 1.5 MiB by default); a CRD of 1 MB has 30,000 nodes.
 MAX_NODES = 300_000
+_BOM = b"\xef\xbb\xbf"
+
 # Deeper than libyaml goes (1,000).
 MAX_DEPTH = 1_001
 
@@ -102,18 +107,29 @@ class Node:
 
 
 def _parser(data: bytes) -> Callable[[], Any]:
-    if data.startswith(b"\xef\xbb\xbf"):
-        raise Unfit("unreadable", 0, "a byte-order mark inside the stream", "remove it; it may stand at the start only")
+    if _BOM in data and (data.startswith(_BOM) or b"\n" + _BOM in data or b"\r" + _BOM in data):
+        before = re.split(b"(?:^|[\\n\\r])" + _BOM, data, maxsplit=1)[0]
+        index = len(before.decode(errors="replace")) + (1 if before or not data.startswith(_BOM) else 0)
+        remedy = "remove it; it may stand at the start of the stream only"
+        raise Unfit("unreadable", index, "a byte-order mark at the start of a line inside the stream", remedy)
     parse: Callable[[], Any] = CParser(data).get_event
     return parse
 
 
 def _unreadable(error: YAMLError, data: bytes) -> Unfit:
     """Return libyaml's complaint as ours; a reader error has a byte offset, the others a mark."""
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unknown"
+    problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "unknown")
     mark = getattr(error, "problem_mark", None)
     index = mark.index if mark else len(data[: getattr(error, "position", 0)].decode(errors="replace"))
-    return Unfit("unreadable", index, f"not valid YAML: {problem}", "render it again, or fix the template that made it")
+    remedy = next((text for part, text in _REMEDIES.items() if part in problem), "fix the template that made it")
+    return Unfit("unreadable", index, f"not valid YAML: {problem}", remedy)
+
+
+# What libyaml says, and what is behind it more often than a broken template.
+_REMEDIES = {
+    "<document start>": "part objects by a line with ---, or put them into a List; JSON objects in a row are no YAML",
+    "Unicode character escape": "write the characters themselves instead of a pair of escapes",
+}
 
 
 def cuts(data: bytes, base: int) -> list[tuple[int, int | None, int]]:
@@ -179,61 +195,46 @@ def _next_line(text: str, index: int) -> int:
     return end + len(newline_at(text, end))
 
 
-class Head:
-    """What kind of object a document is, read from as little of it as says so."""
+class Head(Record):
+    """What kind of object a document says it is."""
 
-    __slots__ = ("api_version", "kind")
-
-    def __init__(self, api_version: str, kind: str) -> None:
-        """Keep both; empty where the document has none."""
-        self.api_version = api_version
-        self.kind = kind
+    api_version: str
+    kind: str
 
 
 def head(data: bytes) -> Head | None:
-    """Return the `apiVersion` and `kind` that the root itself has, or None where it is no map.
+    """Return the first `apiVersion` and `kind` at the root, from as little of the document as has both, or None.
 
-    Stops as soon as both are known: a large definition that only mentions us costs microseconds.
+    Only a first look: what follows may be no YAML, or say it again.
     """
     parse = _parser(data)
     depth = 0
-    root_is_map = False
-    key: str | None = None
-    expect_key = True
+    keys = False  # at the root, whether a key comes next
+    key = ""
     found: dict[str, str] = {}
-    scalars: dict[str, str] = {}
     try:
-        while True:
+        while len(found) < 2:
             event = parse()
             kind = type(event)
-            if kind is ScalarEvent:
-                if event.anchor:
-                    scalars[event.anchor] = event.value
-                value = event.value
-            elif kind is AliasEvent:
-                value = scalars.get(event.anchor)
-            elif kind is MappingStartEvent or kind is SequenceStartEvent:
-                root_is_map = kind is MappingStartEvent if depth == 0 else root_is_map
+            if kind is MappingStartEvent or kind is SequenceStartEvent:
                 depth += 1
+                if depth == 1:
+                    keys = kind is MappingStartEvent
+                    if not keys:
+                        return None
                 continue
-            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+            if kind is MappingEndEvent or kind is SequenceEndEvent:
                 depth -= 1
-                value = None
             elif kind is StreamEndEvent:
-                # Only now it is sure that the document is YAML to its end.
-                return Head(found.get("apiVersion", ""), found.get("kind", "")) if root_is_map else None
-            else:
-                continue
-            if depth == 1 and root_is_map:
-                if expect_key:
-                    key = value
-                elif key in ("apiVersion", "kind") and value is not None and key not in found:
-                    found[key] = value
-                    if len(found) == 2:
-                        return Head(found["apiVersion"], found["kind"])
-                expect_key = not expect_key
+                return None
+            if depth == 1:
+                if not keys and kind is ScalarEvent and key in ("apiVersion", "kind"):
+                    found.setdefault(key, event.value)
+                key = event.value if keys and kind is ScalarEvent else ""
+                keys = not keys
     except YAMLError as error:
         raise _unreadable(error, data) from None
+    return Head(found["apiVersion"], found["kind"])
 
 
 def aliased(data: bytes) -> frozenset[int]:
@@ -324,6 +325,8 @@ def nodes(data: bytes, split: bool, depth: int = MAX_DEPTH) -> Iterator[tuple[in
                 node.target = target
             elif kind is StreamEndEvent:
                 return
+            elif kind is DocumentStartEvent and number < 0:
+                raise Unfit("unreadable", event.start_mark.index, "a second document", "write --- on a line before it")
             else:
                 continue
             count += 1
@@ -336,7 +339,8 @@ def nodes(data: bytes, split: bool, depth: int = MAX_DEPTH) -> Iterator[tuple[in
                 )
             if parent is None:
                 node.within = None
-                yield -1, node
+                number = -1
+                yield number, node
             elif parent is items:
                 count = 0
                 node.within = items

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from postrender import render
+from tests.unit.test_disputes import BREAKS
 
 ROOT = pathlib.Path(__file__).parents[2]
 KUBECTL = ROOT / ".programs/bin/kubectl"
@@ -69,6 +70,13 @@ def test_kubectl_reads_the_input_plus_the_gang(form: str) -> None:
         },
         service,
     ]
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_kubectl_sees_the_service_whatever_breaks_its_lines(name: str) -> None:
+    data = BREAKS[name][0].encode()
+    assert [one["kind"] for one in local(data)] == ["InferenceService"]
+    assert [one["kind"] for one in local(render(data).data)] == ["PodGroup", "InferenceService"]
 
 
 def test_kustomize_reads_it_too(tmp_path: pathlib.Path) -> None:

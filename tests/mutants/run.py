@@ -50,18 +50,18 @@ class Outcome(NamedTuple):
     said: str
 
 
-def files() -> list[Path]:
-    """Return what git knows or would add, relative to the root."""
+def kept(folder: Path) -> None:
+    """Copy what git knows or would add into an empty folder: all is tested as it was at one moment."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
-    return [Path(name) for name in sorted({*names} - {""}) if (ROOT / name).is_file()]
+    for name in sorted({*names} - {""}):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name)
 
 
-def copied(folder: Path) -> None:
-    """Copy the repository into an empty folder, and make the environment that tests it."""
-    for name in files():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / name, folder / name)
+def equipped(folder: Path) -> None:
+    """Make the environment that tests a copy."""
     if ORACLE.exists():
         (folder / ".programs").symlink_to(ROOT / ".programs")
     venv.create(folder / ".venv", with_pip=False, symlinks=True)
@@ -89,7 +89,7 @@ def tested(folder: Path, tests: tuple[str, ...]) -> tuple[int, str]:
     """Run the tests of a copy; return pytest's exit code, and the test that failed first or the last line it wrote."""
     around = {key: value for key, value in os.environ.items() if not key.startswith(("POSTRENDER_", "PYTHON"))}
     around["PYTHONDONTWRITEBYTECODE"] = "1"
-    command = [python(folder), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", *tests]
+    command = [str(python(folder)), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", *tests]
     try:
         done = subprocess.run(command, cwd=folder, env=around, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -107,8 +107,8 @@ def imported(folder: Path) -> str:
     return done.stdout.strip()
 
 
-def tried(patch: Path | None) -> Outcome:
-    """Test a copy with a patch applied, or without any; there "caught" means that no test fails."""
+def tried(original: Path, patch: Path | None) -> Outcome:
+    """Test a copy of the original with a patch applied, or without any; there "caught" means that no test fails."""
     head = patch.read_text().partition("\ndiff --git")[0] if patch else ""
     sentence, _, needs = head.partition("\nneeds: ")
     with_oracle = needs.strip() == "oracle"
@@ -116,7 +116,8 @@ def tried(patch: Path | None) -> Outcome:
         return Outcome(False if os.environ.get("CI") else None, "the oracle is missing: run 'make e2e' once")
     with tempfile.TemporaryDirectory(prefix="postrender-mutant-") as name:
         folder = Path(name).resolve()
-        copied(folder)
+        shutil.copytree(original, folder, dirs_exist_ok=True)
+        equipped(folder)
         if patch and (complaint := applied(patch, folder)):
             return Outcome(False, f"the patch is stale: {complaint.splitlines()[0]}")
         if patch is None and not Path(imported(folder)).is_relative_to(folder):
@@ -129,10 +130,10 @@ def tried(patch: Path | None) -> Outcome:
     return Outcome(code == 1, said if code else " ".join(sentence.split()))
 
 
-def timed(patch: Path | None) -> tuple[Outcome, float]:
+def timed(original: Path, patch: Path | None) -> tuple[Outcome, float]:
     """Return the outcome of a patch, and the seconds it took."""
     start = time.monotonic()
-    outcome = tried(patch)
+    outcome = tried(original, patch)
     return outcome, time.monotonic() - start
 
 
@@ -145,15 +146,23 @@ def main() -> int:
     patches = [HERE / f"{name.removesuffix('.patch')}.patch" for name in told.names] or sorted(HERE.glob("*.patch"))
     if missing := [patch.stem for patch in patches if not patch.is_file()]:
         parser.error(f"no such patch: {', '.join(missing)}")
-    outcome, seconds = timed(None)
+    with tempfile.TemporaryDirectory(prefix="postrender-mutants-") as name:
+        kept(Path(name))
+        return all_tried(Path(name), patches, told.jobs)
+
+
+def all_tried(original: Path, patches: list[Path], jobs: int) -> int:
+    """Try the copy as it is, then each patch; return the exit code."""
+    outcome, seconds = timed(original, None)
     print(f"{'as it is':<44} {seconds:6.1f} s  {outcome.said}", flush=True)
     if not outcome.caught:
         print("the tests must pass before a mistake is planted")
         return 1
     words = {True: "caught", False: "SURVIVED", None: "passed over"}
     results = []
-    with ThreadPoolExecutor(told.jobs) as pool:
-        for patch, (outcome, seconds) in zip(patches, pool.map(timed, patches), strict=True):
+    with ThreadPoolExecutor(jobs) as pool:
+        tries = pool.map(lambda patch: timed(original, patch), patches)
+        for patch, (outcome, seconds) in zip(patches, tries, strict=True):
             print(f"{patch.stem:<44} {seconds:6.1f} s  {words[outcome.caught]}: {outcome.said}", flush=True)
             results.append(outcome.caught)
     over = f", {results.count(None)} passed over" if None in results else ""

@@ -37,6 +37,13 @@ def test_a_file_that_cannot_be_read(tmp_path, name):
     assert done.stderr.startswith(f"postrender: error: {tmp_path / name}: cannot be read: ".encode())
 
 
+def test_a_closed_stdout_beside_a_file(tmp_path):
+    (tmp_path / "in.yaml").write_bytes(SERVICE)
+    command = f'"{SCRIPT}" {tmp_path}/in.yaml >&-'
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (4, b"postrender: error: stdout is closed; give it a pipe or a file\n")
+
+
 @pytest.mark.parametrize("words", [("--nonsense",), ("a", "b"), ("render", "--nonsense")])
 def test_a_wrong_command_line(words):
     done = run(*words)

@@ -111,7 +111,8 @@ def test_a_closed_stream_is_one_line(stream):
         ["/bin/sh", "-c", f'printf "kind: A" | ("$0" {closed})', SCRIPT], capture_output=True, check=False
     )
     assert done.returncode == 4
-    assert done.stderr.decode() == f"postrender: error: {stream} is closed; run postrender in a pipe, or name a FILE\n"
+    assert done.stderr.decode().startswith(f"postrender: error: {stream} is closed; give it a pipe")
+    assert done.stderr.count(b"\n") == 1
 
 
 def test_a_closed_stderr_is_no_error():
