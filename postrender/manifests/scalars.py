@@ -27,8 +27,6 @@ _FLOAT = r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
 # Go's base 0: a leading 0 is octal, 0x 0o 0b as in Go; yaml.v2 has removed underscores before.
 _INT = r"[-+]?(0[xX][0-9a-fA-F]+|0[oO]?[0-7]*|0[bB][01]+|[1-9][0-9]*)"
 _NUMBER_ENDS = "0123456789abcdefABCDEF._"
-# What yaml.v3 takes for a timestamp starts like this; more than it takes, for we only ask "is it surely a string".
-_DATE = r"[0-9]{4}-[0-9]"
 
 _INT64 = range(-(2**63), 2**63)
 _UINT64 = range(2**64)
@@ -101,7 +99,7 @@ def is_string(text: str) -> bool:
         return text.lower() not in _WORDS
     # Sexagesimals (12:30) and dates are strings to Helm, but numbers to YAML 1.1 and times to kustomize.
     if text[0] in "+-.0123456789":
-        return isinstance(resolve(text), str) and not re.match(_DATE, text) and ":" not in text and not _loose(text)
+        return isinstance(resolve(text), str) and ":" not in text and not _loose(text)
     return text not in ("~", "<<", "=")
 
 

@@ -282,8 +282,8 @@ def nodes(data: bytes, split: bool, depth: int = MAX_DEPTH) -> Iterator[tuple[in
     anchors: dict[str, Node] = {}
     items: Node | None = None  # the sequence whose children are handed out
     number = count = 0
-    if b"&" in data and b"*" in data:
-        depth = MAX_DEPTH  # what is passed over may hold an anchor that something else stands for
+    if b"<<" in data or (b"&" in data and b"*" in data):
+        depth = MAX_DEPTH  # what is passed over may be merged in further up, or hold an anchor that is used elsewhere
     node: Node
     try:
         while True:

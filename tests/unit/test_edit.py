@@ -3,7 +3,7 @@
 import pytest
 
 from postrender.findings import Refusal
-from postrender.manifests import edit, stream
+from postrender.manifests import edit, editor, lookup, stream, tree
 from postrender.manifests.change import Add, Replace, Set, Spot
 
 
@@ -62,6 +62,41 @@ def test_what_is_read_back_must_be_the_input_plus_the_change(monkeypatch):
             splice(data, LABEL)
     monkeypatch.setattr(edit, "apply", lambda old, text, edits: b"spec:\n  labels: {x: y, a: b}\n  other: {}\n")
     assert splice(data, LABEL) == b"spec:\n  labels: {x: y, a: b}\n  other: {}\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "made"),
+    [
+        (b"spec: {labels: {<<: {x: y}}}\n", b"spec: {labels: {a: b, <<: {x: y}}}\n"),
+        (b"spec: {labels: &l {}}\nx: *l\n", b"spec: {labels: &l {a: b}}\nx: *l\n"),
+        (b"spec: {labels: {}}\nx: !t y\n", b"spec: {labels: {a: b}}\nx: y\n"),
+        (b"spec: {labels: {}}\nx: &y y\n", b"spec: {labels: {a: b}}\nx: y\n"),
+        (b"a: &x y\nspec: {labels: {}}\nb: &x y\nc: *x\n", b"a: &x y\nspec: {labels: {a: b}}\nc: &x y\nb: *x\n"),
+        (b"x: &x y\nz: [&x y, *x]\nspec: {labels: {}}\n", b"x: &x y\nz: [*x , &x y]\nspec: {labels: {a: b}}\n"),
+    ],
+)
+def test_the_reading_back_sees_what_only_some_readers_see(monkeypatch, data, made):
+    """Merge order, shared anchors, tags, and which node an alias stands for."""
+    monkeypatch.setattr(editor.Editor, "_own", lambda *_: None)
+    monkeypatch.setattr(edit, "apply", lambda *_: made)
+    with pytest.raises(Refusal, match="read back"):
+        splice(data, LABEL)
+
+
+def test_the_reading_back_wants_strings_that_are_strings_to_all(monkeypatch):
+    monkeypatch.setattr(edit, "apply", lambda *_: b"spec: {labels: {a: y}}\n")
+    with pytest.raises(Refusal, match="read back"):
+        splice(b"spec: {labels: {}}\n", LABEL._replace(value="y"))
+
+
+def test_the_limit_of_values_is_one_of_each_item(monkeypatch):
+    monkeypatch.setattr(tree, "MAX_NODES", 20)
+    items = b"apiVersion: v1\nkind: List\nitems:\n" + b"- {a: b, c: d}\n" * 100
+    assert splice(items, Set(Spot(0, 99), ("a",), "e")).endswith(b"- {a: e, c: d}\n")
+
+
+def test_a_quoted_merge_key_is_none():
+    assert lookup.find(tree.read(b'{"<<": {a: b}, c: d}'), "a") is None
 
 
 def test_a_new_document_is_read_back(monkeypatch):

@@ -57,6 +57,10 @@ def test_one_refused_document_holds_back_all():
     assert (done.returncode, done.stdout) == (1, b"")
 
 
+def test_nothing_comes_back_with_an_error():
+    assert postrender.render(SERVICE + b"---\n" + BROKEN.replace(b"qwen", b"other")).data == b""
+
+
 def test_same_bytes_same_bytes():
     assert run(SERVICE).stdout == run(SERVICE, env={"TZ": "Asia/Tokyo", "LANG": "C", "PYTHONHASHSEED": "7"}).stdout
 
