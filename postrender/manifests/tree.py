@@ -107,9 +107,9 @@ class Node:
 
 
 def _parser(data: bytes) -> Callable[[], Any]:
-    if _BOM in data and (data.startswith(_BOM) or b"\n" + _BOM in data or b"\r" + _BOM in data):
-        before = re.split(b"(?:^|[\\n\\r])" + _BOM, data, maxsplit=1)[0]
-        index = len(before.decode(errors="replace")) + (1 if before or not data.startswith(_BOM) else 0)
+    if _BOM in data and (found := re.search(b"(?:^|[\\n\\r])" + _BOM, data)):
+        # libyaml passes over it at the start of any line; to Go it is content, and to us a column.
+        index = len(data[: found.end() - len(_BOM)].decode(errors="replace"))
         remedy = "remove it; it may stand at the start of the stream only"
         raise Unfit("unreadable", index, "a byte-order mark at the start of a line inside the stream", remedy)
     parse: Callable[[], Any] = CParser(data).get_event
