@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .scalars import is_string
-from .tree import MAP, SCALAR, SEQ, Node, Unfit
+from .tree import MAP, SCALAR, SEQ, STRING, Node, Unfit
 
 
 class Entry:
@@ -58,8 +58,11 @@ def _entries(node: Node, name: str) -> tuple[Entry | None, list[tuple[int, Node]
         if named.value == name:
             if own is not None:
                 raise Unfit("edit-refused", key.start, f"the key {name} stands twice", "remove one of the two")
-            if named.style == "" and named.tag is None and not is_string(name):
-                raise Unfit("edit-refused", key.start, f"the key {name} is no string to every reader", "quote the key")
+            # `! 'null'` is null to libyaml and its ports, whatever its quotes say.
+            odd = not is_string(name) if named.tag is None and named.style == "" else named.tag not in (None, STRING)
+            if odd:
+                remedy = "quote the key, without a tag"
+                raise Unfit("edit-refused", key.start, f"the key {name} is no string to every reader", remedy)
             own = Entry(key, value, False)
         elif named.value == "<<" and is_merge(named):
             merges.append((position, value))

@@ -24,6 +24,8 @@ LABEL = Set(Spot(0), ("spec", "labels", "a"), "b")
         ("# ü\nspec: {ü: ü, labels: 5}\n".encode(), 2, 22),
         (b"x: &x {}\nspec: {labels: {}}\nspec: {}\n", 3, 1),
         (b"spec:\r  labels: text\r", 2, 11),
+        (b"spec: {labels: {! 'a': c}}\n", 1, 17),
+        (b"spec: {!x labels: {}}\n", 1, 8),
     ],
 )
 def test_a_refusal_names_line_and_column(data, line, column):
