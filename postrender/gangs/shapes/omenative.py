@@ -40,20 +40,16 @@ class Shape(Record):
     findings: tuple[tuple[Finding, int], ...]
 
 
-def mode(service: InferenceService, component: Component) -> str:
-    """Return the deployment mode that OME resolves for a component from what the service says."""
+def told(service: InferenceService, component: Component) -> str:
+    """Return the deployment mode that the service tells for a component, or an empty string; then its shape decides."""
     if component.mode is not None and component.mode.value in keys.COMPONENT_MODES:
         return str(component.mode.value)
-    if service.mode in keys.SERVICE_MODES:
-        return service.mode
-    return keys.OME_NATIVE if component.leader or component.worker else keys.RAW_DEPLOYMENT
+    return service.mode if service.mode in keys.SERVICE_MODES else ""
 
 
 def shape(service: InferenceService, component: Component, options: Options) -> Shape:
     """Return the gangs of one component."""
-    told = component.mode is not None and component.mode.value in keys.COMPONENT_MODES
-    resolved = mode(service, component)
-    if resolved != keys.OME_NATIVE and (told or service.mode in keys.SERVICE_MODES):
+    if told(service, component) not in ("", keys.OME_NATIVE):
         return Shape((), ())
     if not (component.leader and component.worker and component.size is not None):
         return _unknown(service, component)
