@@ -40,7 +40,7 @@ type: $(READY) ## mypy, strict
 	$(BIN)/mypy
 
 fuzz: $(READY) ## properties on many documents: make fuzz N=20000 SEED=7 (with the Go readers after make e2e)
-	POSTRENDER_FUZZ=$(or $(N),10000) POSTRENDER_SEED=$(or $(SEED),1) $(BIN)/python -m pytest --quiet tests/properties \
+	FUZZ_EXAMPLES=$(or $(N),10000) FUZZ_SEED=$(or $(SEED),1) $(BIN)/python -m pytest --quiet tests/properties \
 	  $(if $(wildcard .programs/bin/oracle),tests/oracles/test_edits.py tests/oracles/test_durations.py)
 
 bench: $(READY) programs ## the speed budgets, as ratios against peers measured in the same run

@@ -9,6 +9,7 @@ from .record import Record
 
 ERROR = "error"
 WARNING = "warning"
+NOTE = "note"
 
 # code -> severity. Each code is a heading in docs/findings.md and a golden case.
 SEVERITIES = {
@@ -19,10 +20,34 @@ SEVERITIES = {
     "podgroup-conflict": ERROR,
     "label-taken": ERROR,
     "too-many-instances": ERROR,
+    "ome-owns-podgroups": ERROR,
+    "podgroup-crd-missing": ERROR,
+    "ome-not-said": WARNING,
     "several-instances": WARNING,
+    "multinode-not-ganged": WARNING,
+    "unpaired-leader-worker": WARNING,
     "gang-unknown": WARNING,
     "runtime-unresolved": WARNING,
+    "runtime-pinned": WARNING,
+    "no-gang-scheduler": WARNING,
+    "mixed-schedulers": WARNING,
+    "mixed-priorities": WARNING,
+    "topology-key-missing": WARNING,
+    "autoscaled-range": WARNING,
+    "surge-without-spare": WARNING,
+    "name-too-long": WARNING,
+    "same-name-two-namespaces": WARNING,
+    "timeout-over-cap": WARNING,
+    "stale-podgroup": WARNING,
+    "cluster-setting-invalid": WARNING,
+    "ome-makes-podgroups": NOTE,
+    "topology-key-ignored": NOTE,
 }
+
+# Errors about the cluster, not about the manifests: the output is sound, so a user who knows better may accept them.
+ACCEPTABLE = ("ome-owns-podgroups", "podgroup-crd-missing")
+# Notes that are said without being asked for.
+ALWAYS = ("ome-makes-podgroups",)
 
 # Exit codes. 2 is click's own for a wrong command line; a shell adds 128 to the number of a signal.
 DONE = 0
@@ -33,11 +58,15 @@ INTERRUPTED = 130
 
 
 class Place(Record):
-    """A position in an input: 1-based line and column (code points); `source` is Helm's template path or empty."""
+    """A position in an input: 1-based line and column (code points).
+
+    `source` is Helm's template path or empty; `file` is empty for the stream itself, else the file of the context.
+    """
 
     line: int
     column: int
     source: str = ""
+    file: str = ""
 
 
 class Ref(Record):
@@ -49,7 +78,10 @@ class Ref(Record):
 
 
 class Finding(Record):
-    """One thing said: its code decides the severity, `field` is a dotted path or empty, `remedy` is what to do."""
+    """One thing said: its code decides the severity, `field` is a dotted path or empty, `remedy` is what to do.
+
+    `raised` makes an error of a warning: `--strict`, or a context that claims to be whole.
+    """
 
     code: str
     message: str
@@ -57,11 +89,12 @@ class Finding(Record):
     ref: Ref | None = None
     field: str = ""
     place: Place | None = None
+    raised: bool = False
 
     @property
     def severity(self) -> str:
-        """`error` or `warning`, as the table says."""
-        return SEVERITIES[self.code]
+        """`error`, `warning` or `note`, as the table says."""
+        return ERROR if self.raised else SEVERITIES[self.code]
 
 
 class Refusal(Exception):  # noqa: N818 - it is what is raised when we refuse, and is caught by name

@@ -11,8 +11,8 @@ from postrender.gangs import lifecycle
 from tests.oracles.client import Oracle, OracleError
 from tests.unit.test_lifecycle import DURATIONS
 
-COUNT = int(os.environ.get("POSTRENDER_FUZZ", "2000"))
-SEED = os.environ.get("POSTRENDER_SEED", "1")
+COUNT = int(os.environ.get("FUZZ_EXAMPLES", "2000"))
+SEED = os.environ.get("FUZZ_SEED", "1")
 
 
 def ours(text: str) -> int | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 
-# Sizes and seeds: `make test` runs few documents, `make fuzz` sets POSTRENDER_FUZZ to many.
-FUZZ = int(os.environ.get("POSTRENDER_FUZZ", "0"))
-SEED = os.environ.get("POSTRENDER_SEED", "1")
+# Sizes and seeds: `make test` runs few documents, `make fuzz` sets FUZZ_EXAMPLES to many.
+FUZZ = int(os.environ.get("FUZZ_EXAMPLES", "0"))
+SEED = os.environ.get("FUZZ_SEED", "1")
 
 SHOWN: list[Tally] = []
 
