@@ -8,12 +8,19 @@ import click
 
 from . import __version__
 from .findings import DONE, INTERRUPTED, UNREACHABLE, USAGE
+from .options import SWITCH, TABLE, Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 EPILOG = """\b
 Exit codes:
   0 done   1 refused or invalid input, and nothing is written   2 wrong usage
   4 a file could not be read or written   70 a bug of postrender
   130 interrupted   141 the reader of the output went away"""
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class _Commands(click.Group):
@@ -25,12 +32,54 @@ class _Commands(click.Group):
         return super().parse_args(ctx, args)
 
 
+class _Optioned(click.Command):
+    """A command that takes the options of the table, shown under their groups."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self.params.extend(_option(option) for option in TABLE)
+        self.params.append(
+            click.Option(
+                ["--config"], metavar="FILE", help="A YAML map of these options by name; paths start from its folder."
+            )
+        )
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        groups = {option.field: option.group for option in TABLE}
+        sections: dict[str, list[tuple[str, str]]] = {option.group: [] for option in TABLE}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                sections.setdefault(groups.get(str(param.name), "Other"), []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+        with formatter.section("Elsewhere"):
+            formatter.write_text(
+                "Every option is also a key in the --config FILE, and a variable of the environment: POSTRENDER_STRICT,"
+                " POSTRENDER_OME_VALUES. A flag beats the environment, and that beats the file."
+            )
+
+
+def _option(option: Option) -> click.Option:
+    """Return a flag; its words are kept as they are, for one parser to read them whatever their source."""
+    flag = f"--{option.name}"
+    if option.kind == SWITCH:
+        names = [f"{flag}/--no-{option.name}"]
+        if option.name == "verbose":
+            names = ["-v", "--verbose/--no-verbose"]
+        return click.Option([*names, option.field], default=None, help=option.help)
+    many = option.kind in ("list", "codes", "files")
+    metavar = "|".join(option.choices) or option.metavar
+    return click.Option([flag, option.field], multiple=many, metavar=metavar, help=option.help)
+
+
 @click.group(
     cls=_Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings=_SETTINGS,
     epilog=EPILOG,
     options_metavar="",
-    subcommand_metavar="[FILE] | COMMAND [ARG]...",
+    subcommand_metavar="[OPTION]... [FILE] | COMMAND [ARG]...",
 )
 def cli() -> None:
     """Add gang scheduling to rendered model-serving manifests, and change nothing else.
@@ -40,32 +89,63 @@ def cli() -> None:
 
     \b
     Example:
-      helm template qwen ./chart | postrender | kubectl apply -f -
+      helm template qwen ./chart | postrender --ome 1.3 | kubectl apply -f -
       helm install qwen ./chart --post-renderer postrender      (Helm 3)
+
+    The options are those of `postrender render --help`.
     """
 
 
-@cli.command(epilog=EPILOG)
+@cli.command(cls=_Optioned, epilog=EPILOG)
 @click.argument("file", default="-")
-def render(file: str) -> int:
+def render(file: str, config: str | None, **given: str | bool | Sequence[str] | None) -> int:
     """Render FILE (default: stdin) to stdout. This is the default command.
 
     \b
     Example:
-      postrender rendered.yaml > deploy.yaml
+      postrender --ome 1.3 --context runtimes.yaml rendered.yaml > deploy.yaml
     """
     from .hosts import filter as host
 
     target = sys.stdout.buffer if sys.stdout is not None else None
+    words = flags(config, given)
     if file == "-":
         source = sys.stdin.buffer if sys.stdin is not None else None
-        return host.run(host.STDIN, source, target, sys.stderr)
+        return host.run(host.STDIN, source, target, sys.stderr, words)
     try:
         with open(file, "rb") as source:
-            return host.run(file, source, target, sys.stderr)
+            return host.run(file, source, target, sys.stderr, words)
     except OSError as error:
         sys.stderr.write(f"postrender: error: {file}: cannot be read: {error.strerror or error}\n")
         return UNREACHABLE
+
+
+def flags(config: str | None, given: Mapping[str, str | bool | Sequence[str] | None]) -> dict[str, str | Sequence[str]]:
+    """Return the flags that were given, by the names of the table, as words."""
+    words: dict[str, str | Sequence[str]] = {"config": config} if config else {}
+    for option in TABLE:
+        value = given[option.field]
+        if isinstance(value, bool):
+            words[option.name] = "true" if value else "false"
+        elif value:
+            words[option.name] = value
+    return words
+
+
+@cli.command()
+@click.argument("of", type=click.Choice(["config", "finding"]), default="config")
+def schema(of: str) -> None:
+    """Print the JSON schema of a config file, or of a finding in `--format json`.
+
+    \b
+    Example:
+      postrender schema config > postrender.schema.json
+    """
+    import json
+
+    from .views import schema as schemas
+
+    click.echo(json.dumps({"config": schemas.config, "finding": schemas.finding}[of](), indent=2))
 
 
 @cli.command()

@@ -6,27 +6,35 @@ was read back.
 
 from __future__ import annotations
 
-from .findings import ERROR, Finding, Ref, Refusal
+from .findings import ERROR, SEVERITIES, WARNING, Finding, Ref, Refusal
 from .gangs import keys, resources
 from .gangs.plan import Plan, plan
-from .gangs.resources import InferenceService, PodGroup
+from .gangs.resources import STREAM, PodGroup, Workload
+from .gangs.world import World
 from .manifests import edit, lookup, objects, stream, tree
 from .options import DEFAULTS, Options
 from .record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from .findings import Place
+    from .gangs.resources import Object
     from .manifests.change import Spot
 
 
 class Stream(Record):
-    """A stream as it was read: its bytes and spans, the objects that matter, and what could not be read."""
+    """A stream as it was read: its bytes and spans, the objects that matter, and what could not be read.
+
+    `others` is what is looked up: runtimes and settings.
+    """
 
     data: bytes
     spans: tuple[stream.Span, ...]
-    services: tuple[InferenceService, ...]
+    workloads: tuple[Workload, ...]
     pod_groups: tuple[PodGroup, ...]
+    others: tuple[Object, ...]
     findings: tuple[Finding, ...]
 
 
@@ -42,36 +50,46 @@ class Rendered(Record):
         return any(finding.severity == ERROR for finding in self.findings)
 
 
-def read(data: bytes) -> Stream:
-    """Return what a stream holds that matters to us; everything else is not even parsed."""
-    try:
-        spans = tuple(stream.cut(data))
-    except Refusal as refusal:
-        return Stream(data, (), (), (), (refusal.finding,))
-    services: list[InferenceService] = []
-    groups: list[PodGroup] = []
-    findings: list[Finding] = []
-    places = stream.Places(data, spans)
+class _Reader:
+    """Reads the objects of one file; `file` is its number, `name` empty for the stream itself."""
 
-    def refuse(unfit: tree.Unfit, number: int, item: objects.Item | None) -> None:
-        finding = edit.refusal(unfit, places, number).finding
-        findings.append(finding if item is None else finding._replace(ref=_ref(item)))
+    def __init__(self, data: bytes, file: int = STREAM, name: str = "") -> None:
+        self.data = data
+        self.file = file
+        self.name = name
+        self.spans = tuple(stream.cut(data))
+        self.places = stream.Places(data, self.spans)
+        self.findings: list[Finding] = []
 
-    for number in stream.candidates(data, spans, keys.NEEDLES):
-        try:
-            for item in objects.items(stream.document(data, spans[number]), keys.wanted, resources.DEPTH):
-                try:
-                    found = resources.read(number, item)
-                except tree.Unfit as unfit:
-                    refuse(unfit, number, item)
-                    continue
-                if isinstance(found, InferenceService):
-                    services.append(found)
-                else:
-                    groups.append(found)
-        except tree.Unfit as unfit:
-            refuse(unfit, number, None)
-    return Stream(data, spans, tuple(services), tuple(groups), tuple(findings))
+    def read(self, numbers: Iterable[int]) -> Iterator[Object]:
+        """Yield the objects that matter in these spans."""
+        for number in numbers:
+            document = stream.document(self.data, self.spans[number])
+            named = b"inferenceservice-config" in document or self.name != ""
+            wanted = keys.wanted_with_settings if named else keys.wanted
+            try:
+                for item in objects.items(document, wanted, resources.depth(document)):
+                    try:
+                        found = resources.read(number, item, self.file)
+                    except tree.Unfit as unfit:
+                        self.refuse(unfit, number, item)
+                        continue
+                    if found is not None:
+                        yield found
+            except tree.Unfit as unfit:
+                self.refuse(unfit, number, None)
+
+    def refuse(self, unfit: tree.Unfit, number: int, item: objects.Item | None) -> None:
+        """Keep what could not be read as a finding."""
+        finding = edit.refusal(unfit, self.places, number).finding
+        if finding.place is not None:
+            finding = finding._replace(place=finding.place._replace(file=self.name))
+        self.findings.append(finding if item is None else finding._replace(ref=_ref(item)))
+
+    def place(self, span: int, index: int) -> Place:
+        """Return the place of a code point."""
+        place = self.places.place(span, index)
+        return place._replace(file=self.name) if self.name else place
 
 
 def _ref(item: objects.Item) -> Ref:
@@ -80,14 +98,89 @@ def _ref(item: objects.Item) -> Ref:
     return Ref(item.kind, *said)
 
 
+def read(data: bytes) -> Stream:
+    """Return what a stream holds that matters to us; everything else is not even parsed."""
+    try:
+        reader = _Reader(data)
+    except Refusal as refusal:
+        return Stream(data, (), (), (), (), (refusal.finding,))
+    numbers = stream.candidates(data, reader.spans, keys.NEEDLES)
+    workloads: list[Workload] = []
+    groups: list[PodGroup] = []
+    others: list[Object] = []
+    _sort(reader.read(numbers), workloads, groups, others)
+    if workloads:  # else there is nothing to look up for
+        known = set(numbers)
+        more = stream.candidates(data, reader.spans, keys.LOOKED_UP)
+        _sort(reader.read(number for number in more if number not in known), workloads, groups, others)
+    return Stream(data, reader.spans, tuple(workloads), tuple(groups), tuple(others), tuple(reader.findings))
+
+
+def _sort(found: Iterable[Object], workloads: list[Workload], groups: list[PodGroup], others: list[Object]) -> None:
+    for one in found:
+        if isinstance(one, Workload):
+            workloads.append(one)
+        elif isinstance(one, PodGroup):
+            groups.append(one)
+        else:
+            others.append(one)
+
+
+class _Context:
+    """What stands beside the stream: the files of `--context` and the values of OME's chart."""
+
+    def __init__(self, options: Options) -> None:
+        self.files: list[_Reader] = []
+        self.objects: list[Object] = []
+        self.findings: list[Finding] = []
+        for source in options.context:
+            self._read(source.name, source.data)
+        if options.ome_values is not None:
+            self._read_values(options.ome_values.name, options.ome_values.data)
+
+    def _open(self, name: str, data: bytes) -> _Reader | None:
+        try:
+            reader = _Reader(data, len(self.files) + 1, name)
+        except Refusal as refusal:
+            finding = refusal.finding
+            self.findings.append(finding._replace(place=finding.place and finding.place._replace(file=name)))
+            return None
+        self.files.append(reader)
+        return reader
+
+    def _read(self, name: str, data: bytes) -> None:
+        reader = self._open(name, data)
+        if reader is not None:
+            found = reader.read(range(len(reader.spans)))
+            self.objects.extend(one for one in found if not isinstance(one, (Workload, PodGroup)))
+            self.findings.extend(reader.findings)
+
+    def _read_values(self, name: str, data: bytes) -> None:
+        reader = self._open(name, data)
+        if reader is None:
+            return
+        try:
+            self.objects.append(resources.chart_values(reader.file, tree.read(data, 5)))
+        except tree.Unfit as unfit:
+            reader.refuse(unfit, 0, None)
+            self.findings.extend(reader.findings)
+
+
 def decide(read_stream: Stream, options: Options = DEFAULTS) -> Plan:
     """Return the gangs, changes and findings for a stream."""
     places = stream.Places(read_stream.data, read_stream.spans)
+    context = _Context(options) if options.context or options.ome_values else None
+    files = context.files if context else []
 
-    def place(spot: Spot, index: int) -> Place:
-        return places.place(spot.span, index)
+    def place(file: int, spot: Spot, index: int) -> Place:
+        return places.place(spot.span, index) if file == STREAM else files[file - 1].place(spot.span, index)
 
-    return plan(read_stream.services, read_stream.pod_groups, options, place)
+    # The stream's come last, for they win.
+    held = (*context.objects, *read_stream.others) if context else read_stream.others
+    planned = plan(read_stream.workloads, read_stream.pod_groups, World(held, options), place)
+    if context is None or not context.findings:
+        return planned
+    return planned._replace(findings=(*context.findings, *planned.findings))
 
 
 def write(read_stream: Stream, planned: Plan) -> bytes:
@@ -105,9 +198,9 @@ def render(data: bytes, options: Options = DEFAULTS) -> Rendered:
         return Rendered(data, ())
     found = read(data)
     planned = decide(found, options)
-    rendered = Rendered(b"", (*found.findings, *planned.findings))
+    rendered = Rendered(b"", judged((*found.findings, *planned.findings), options))
     # What the decision rested on is no longer needed; of a long list it is as large as the list.
-    found = found._replace(services=(), pod_groups=())
+    found = found._replace(workloads=(), pod_groups=(), others=())
     planned = planned._replace(gangs=())
     if rendered.refused:
         return rendered
@@ -115,7 +208,16 @@ def render(data: bytes, options: Options = DEFAULTS) -> Rendered:
         return rendered._replace(data=write(found, planned))
     except Refusal as refusal:
         finding = refusal.finding
-        for service in read(data).services:
-            if service.spot == refusal.spot:
-                finding = finding._replace(ref=Ref(keys.INFERENCE_SERVICE, service.namespace, service.name))
+        for workload in read(data).workloads:
+            if workload.spot == refusal.spot:
+                finding = finding._replace(ref=Ref(workload.kind, workload.namespace, workload.name))
         return rendered._replace(findings=(*rendered.findings, finding))
+
+
+def judged(findings: Iterable[Finding], options: Options) -> tuple[Finding, ...]:
+    """Return the findings that count: without the accepted ones, and warnings raised to errors where that is asked."""
+    return tuple(
+        finding._replace(raised=True) if options.strict and SEVERITIES[finding.code] == WARNING else finding
+        for finding in findings
+        if finding.code not in options.accept
+    )

@@ -3,6 +3,8 @@
     input.yaml      bytes on stdin; any extension the case needs: input.json
     flags           optional, one word of the command line a line; missing = `postrender` with no argument
     env             optional, NAME=value lines
+    context.yaml    optional, and config.yaml, values.yaml: for flags and env to name; `{case}` there, and in what is
+                    expected, is the folder of the case
     changes         only under edit/: the changes to splice, a JSON object a line, instead of the filter
     expected.yaml   bytes on stdout, with the extension of the input; missing = nothing
     expected.diff   unified diff from input to expected, for who reads the case; missing = none
@@ -29,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 import yaml
 
-from postrender import __version__, cli, pipeline
+from postrender import __version__, cli, pipeline, sources
 from postrender.findings import Refusal
 from postrender.hosts import filter as host
 from postrender.manifests import edit, objects, stream, tree
@@ -40,11 +42,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from postrender.manifests.change import Change
+    from postrender.options import Options
 
 ROOT = Path(__file__).parent / "cases"
 EDIT = "edit"
 ORDERS = (reading.OWN_WINS, reading.IN_ORDER)
 FILES = {"flags", "env", "changes", "refused", "stderr", "exit", "go-rejects", "why", "expected.diff"}
+FILES |= {"context.yaml", "config.yaml", "values.yaml"}
 # A dozen cases go through the installed script too: a process costs more than a hundred cases.
 SCRIPT = Path(sys.executable).parent / "postrender"
 SCRIPT_CASES = 12
@@ -94,11 +98,21 @@ class Case(NamedTuple):
         return self.files.get(name, b"").decode()
 
     def lines(self, name: str) -> list[str]:
-        return [line for line in self.text(name).split("\n") if line]
+        return [line for line in self.text(name).replace("{case}", str(self.folder)).split("\n") if line]
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {name: value for name, _, value in (line.partition("=") for line in self.lines("env"))}
+
+    @property
+    def options(self) -> Options:
+        with cli.render.make_context("render", self.lines("flags")) as context:
+            config = context.params.pop("config")
+            return sources.settle(cli.flags(config, context.params), self.env).options
 
     @property
     def wanted(self) -> Outcome:
-        error = self.text("stderr").replace("{version}", __version__)
+        error = self.text("stderr").replace("{version}", __version__).replace("{case}", str(self.folder))
         return Outcome(self.output, error, int(self.text("exit") or 0), self.text("refused").rstrip("\n"))
 
 
@@ -160,8 +174,9 @@ def test_case(case: Case, update: bool, monkeypatch: pytest.MonkeyPatch) -> None
 
 @params(FILTERED[:: max(1, len(FILTERED) // SCRIPT_CASES)][:SCRIPT_CASES])
 def test_case_by_the_installed_script(case: Case) -> None:
-    env = {name: value for name, _, value in (line.partition("=") for line in case.lines("env"))}
-    done = subprocess.run([SCRIPT, *case.lines("flags")], input=case.data, capture_output=True, env=env, timeout=60)
+    done = subprocess.run(
+        [SCRIPT, *case.lines("flags")], input=case.data, capture_output=True, env=case.env, timeout=60
+    )
     assert Outcome(done.stdout, done.stderr.decode(), done.returncode) == case.wanted, case.why
 
 
@@ -173,8 +188,7 @@ def test_the_diff_is_up_to_date(case: Case) -> None:
 def run(case: Case, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     if case.edits:
         return spliced(case.data, changes(case))
-    for line in case.lines("env"):
-        name, _, value = line.partition("=")
+    for name, value in case.env.items():
         monkeypatch.setenv(name, value)
     return filtered(case.data, case.lines("flags"), monkeypatch)
 
@@ -206,7 +220,7 @@ def filtered(data: bytes, flags: list[str], monkeypatch: pytest.MonkeyPatch) -> 
 def changes(case: Case) -> list[Change]:
     """What is asked for: under edit/ as the case says, else as the plan says."""
     if not case.edits:
-        return list(pipeline.decide(pipeline.read(case.data)).changes)
+        return list(pipeline.decide(pipeline.read(case.data), case.options).changes)
     return [change(dict(json.loads(line, object_pairs_hook=tuple))) for line in case.lines("changes")]
 
 
@@ -230,6 +244,8 @@ def test_a_second_run_changes_nothing(case: Case, monkeypatch: pytest.MonkeyPatc
         if len(again) == len(changes(case)):
             assert spliced(case.output, again).output == case.output, case.why
     else:
+        for name, value in case.env.items():
+            monkeypatch.setenv(name, value)
         assert filtered(case.output, case.lines("flags"), monkeypatch).output == case.output, case.why
 
 
@@ -356,7 +372,7 @@ def flat(spans: list[list[Any]]) -> list[Any]:
 
 
 def rewrite(case: Case, outcome: Outcome) -> None:
-    error = outcome.error.replace(__version__, "{version}")
+    error = outcome.error.replace(__version__, "{version}").replace(str(case.folder), "{case}")
     held = outcome.output or (not outcome.refused and not outcome.exit)
     put(case, "stderr", error.encode())
     put(case, "exit", f"{outcome.exit}\n".encode() if outcome.exit else b"")

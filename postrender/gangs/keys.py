@@ -6,10 +6,25 @@ OME_GROUP = "ome.io"
 SCHEDULING = "scheduling.x-k8s.io/v1alpha1"
 
 INFERENCE_SERVICE = "InferenceService"
+INFERENCE_REPLICA = "InferenceReplica"
 POD_GROUP_KIND = "PodGroup"
 
+SERVING_RUNTIME = "ServingRuntime"
+CLUSTER_SERVING_RUNTIME = "ClusterServingRuntime"
+
+# OME's settings: a ConfigMap of this name, and the entry of it that is read.
+CONFIG_MAP = "ConfigMap"
+OME_CONFIG = "inferenceservice-config"
+LIFECYCLE = "lifecycle"
+
+# What we write about a cluster ourselves.
+OUR_VERSION = "postrender/v1alpha1"
+CLUSTER = "Cluster"
+
 # What a span must contain for it to matter; see stream.is_quiet.
-NEEDLES = (INFERENCE_SERVICE.encode(), POD_GROUP_KIND.encode())
+NEEDLES = (INFERENCE_SERVICE.encode(), INFERENCE_REPLICA.encode(), POD_GROUP_KIND.encode())
+# What a span must contain to be looked up; `ServingRuntime` is part of the cluster-wide kind's name too.
+LOOKED_UP = (SERVING_RUNTIME.encode(), OME_CONFIG.encode())
 
 # On pods: which PodGroup a pod belongs to (Coscheduling and the OME scheduler read it).
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
@@ -22,14 +37,19 @@ MANAGED_BY = "ome.io/managed-by"
 
 TOPOLOGY_KEY = "ome.io/topology-key"
 DEPLOYMENT_MODE = "ome.io/deploymentMode"
+INHERIT_FROM = "ome.io/inherit-from"
+# kustomize writes down what an object was called before.
+PREVIOUS_NAMES = "internal.config.kubernetes.io/previousNames"
 
 # By this annotation we know a PodGroup as our own.
 MADE_FOR = "postrender/for"
 
 OME_NATIVE = "OMENative"
 RAW_DEPLOYMENT = "RawDeployment"
-# What a component's annotation may say; any other value is passed over (ome-gang §9).
-COMPONENT_MODES = (OME_NATIVE, RAW_DEPLOYMENT, "MultiNode", "VirtualDeployment")
+MULTI_NODE = "MultiNode"
+VIRTUAL_DEPLOYMENT = "VirtualDeployment"
+# What a component's annotation may say; any other value is passed over (OME's utils/deployment.go).
+COMPONENT_MODES = (OME_NATIVE, RAW_DEPLOYMENT, MULTI_NODE, VIRTUAL_DEPLOYMENT)
 # What an InferenceService's spec.deploymentMode may say.
 SERVICE_MODES = (OME_NATIVE, RAW_DEPLOYMENT)
 
@@ -37,8 +57,22 @@ SERVICE_MODES = (OME_NATIVE, RAW_DEPLOYMENT)
 COMPONENTS = ("engine", "decoder")
 
 
+_OF_OME = (INFERENCE_SERVICE, INFERENCE_REPLICA, SERVING_RUNTIME, CLUSTER_SERVING_RUNTIME)
+# The update strategy that brings an Instance up under a new index first; OME's default.
+SURGE = "SurgeThenDrain"
+DEFAULT_SCHEDULER = "default-scheduler"
+OME_SCHEDULER = "ome-scheduler"
+
+
 def wanted(api_version: str, kind: str) -> bool:
     """Return whether an object of this apiVersion and kind is one that we read."""
-    if kind == INFERENCE_SERVICE:
+    if kind in _OF_OME:
         return api_version.partition("/")[0] == OME_GROUP
     return kind == POD_GROUP_KIND and api_version == SCHEDULING
+
+
+def wanted_with_settings(api_version: str, kind: str) -> bool:
+    """Return the same, ConfigMaps and what we wrote about a cluster included."""
+    if kind == CONFIG_MAP:
+        return api_version == "v1"
+    return wanted(api_version, kind) or (kind == CLUSTER and api_version == OUR_VERSION)

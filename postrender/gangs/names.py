@@ -26,6 +26,18 @@ def pod_group(service: str, component: str, index: int) -> str:
     return f"{'a' + digest[1:] if digest[0].isdigit() else digest}-{name[-_TAIL:]}"
 
 
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_DIGITS_TOO = _LETTERS + "0123456789"
+
+
+def is_label(name: str, digits_first: bool) -> bool:
+    """Return whether a name is a DNS label, which a namespace is; a service's begins with a letter."""
+    first = _DIGITS_TOO if digits_first else _LETTERS
+    return (
+        0 < len(name) <= LONGEST and name[0] in first and name[-1] in _DIGITS_TOO and not name.strip(_DIGITS_TOO + "-")
+    )
+
+
 def is_pod_group(name: str, service: str, component: str) -> bool:
     """Return whether we could have given `name` to a PodGroup of this component, whatever the index."""
     index = name.rpartition("-")[2]

@@ -1,25 +1,29 @@
-"""All services of a stream + options -> gangs, changes and findings."""
+"""All workloads of a stream + what can be looked up -> gangs, changes and findings."""
 
 from __future__ import annotations
-
-from functools import cache
 
 from ..findings import Finding, Ref
 from ..manifests.change import Add, Replace, Set
 from ..manifests.objects import shorten
 from ..record import Record
-from . import keys, names, podgroup
-from .shapes import omenative
+from . import keys, names, podgroup, shapes
+from .merge import merge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
     from ..findings import Place
     from ..manifests.change import Change, Spot
-    from ..options import Options
-    from .resources import Component, InferenceService, PodGroup
-    from .shapes.omenative import Gang
+    from .merge import Merged
+    from .resources import Cluster, Lifecycle, PodGroup, Runtime, Workload
+    from .shapes.shape import Gang, Shape
+    from .world import World
+
+    Layer: TypeAlias = Workload | Runtime | Lifecycle | Cluster
+    # What turns a file, a spot in it and a code point into a place.
+    Placer: TypeAlias = Callable[[int, Spot, int], Place]
 
 
 class Plan(Record):
@@ -31,43 +35,87 @@ class Plan(Record):
 
 
 class _Planner:
-    """Collects the plan; `place` turns a spot and a code point into a place."""
+    """Collects the plan."""
 
-    def __init__(self, groups: Sequence[PodGroup], options: Options, place: Callable[[Spot, int], Place]) -> None:
-        self.options = options
+    def __init__(self, groups: Sequence[PodGroup], world: World, place: Placer) -> None:
+        self.world = world
         self.place = place
         self.groups: dict[tuple[str, str], list[PodGroup]] = {}
         for group in groups:
             self.groups.setdefault((group.namespace, group.name), []).append(group)
+        self.needed: dict[tuple[str, str], Workload] = {}
+        self.namespaces: dict[str, str] = {}
         self.gangs: list[Gang] = []
         self.changes: list[Change] = []
         self.findings: list[Finding] = []
+        self.version_matters = False
+        self.ref = Ref("", "", "")
 
-    def say(self, service: InferenceService, finding: Finding, index: int) -> None:
-        ref = Ref(keys.INFERENCE_SERVICE, service.namespace, service.name)
-        self.findings.append(finding._replace(ref=ref, place=self.place(service.spot, index)))
+    def workload(self, workload: Workload) -> None:
+        """Plan one workload."""
+        self.ref = Ref(workload.kind, workload.namespace, workload.name)
+        if workload.virtual:
+            return
+        resolved = self.world.resolve(workload)
+        if resolved.finding is not None:
+            self.say(*resolved.finding)
+            return
+        ganged = False
+        for component in workload.components:
+            merged = merge(workload, component, resolved.runtimes)
+            shape = shapes.shape(merged, self.world, resolved.missing)
+            self.version_matters = self.version_matters or merged.leader or merged.worker
+            for finding, layer, index in shape.findings:
+                self.say(finding._replace(raised=finding.code == "gang-unknown" and self.world.whole), layer, index)
+            self.component(merged, shape)
+            ganged = ganged or shape.ganged
+        if not ganged:
+            return
+        ref = workload.runtime
+        if resolved.missing:
+            self.say(_unresolved(resolved.missing)._replace(raised=self.world.whole), workload, ref.at)
+        elif ref.pinned is not None:
+            self.say(_pinned(ref.name), workload, ref.pinned.at)
 
-    def component(self, service: InferenceService, component: Component) -> None:
-        shape = omenative.shape(service, component, self.options)
-        for finding, index in shape.findings:
-            self.say(service, finding, index)
+    def say(self, finding: Finding, layer: Layer | None, index: int) -> None:
+        """Keep a finding about the workload at hand, caused by a value of it or of another object."""
+        place = self.place(layer.file, layer.spot, index) if layer is not None else None
+        self.findings.append(finding._replace(ref=self.ref, place=place))
+
+    def component(self, merged: Merged, shape: Shape) -> None:
+        """Plan what one component comes to."""
+        if shape.gangs and not self._may_label(merged):
+            return
         for gang in shape.gangs:
             self.pod_group(gang)
-        if shape.gangs:
-            self.label(service, component, shape.gangs)
+        workload = merged.workload
+        sets = shape.sets
+        if shape.label:
+            sets = ((("spec", merged.own.name, "labels", keys.POD_GROUP), shape.label), *sets)
+        self.changes.extend(Set(workload.spot, path, value) for path, value in sets)
         self.gangs.extend(shape.gangs)
 
     def pod_group(self, gang: Gang) -> None:
         """Add the PodGroup of a gang, or compare it with the one that stands there."""
         wanted = podgroup.value(gang)
-        found, *others = self.groups.get((gang.service.namespace, gang.name), (None,))
+        workload = gang.merged.workload
+        where = (workload.namespace, gang.name)
+        holder = self.needed.setdefault(where, workload)
+        if holder is not workload:
+            message = f"{podgroup.made_for(holder)} needs a PodGroup {gang.name!r} too"
+            self.say(Finding("podgroup-conflict", message, "rename one of the two"), workload, workload.at)
+            return
+        elsewhere = self.namespaces.setdefault(gang.name, workload.namespace)
+        if elsewhere != workload.namespace and gang.number == 0:
+            self.say(_two_namespaces(gang.name, elsewhere), workload, workload.at)
+        found, *others = self.groups.get(where, (None,))
         if found is None:
-            self.changes.append(Add(gang.service.before, wanted))
+            self.changes.append(Add(workload.before, wanted))
         elif others:
             self.conflict(gang, others[0], "it stands twice in the stream", "remove one of the two")
         elif podgroup.equal(found.value, wanted):
             pass
-        elif found.made_for == podgroup.made_for(gang):
+        elif found.made_for == podgroup.made_for(workload):
             self.changes.append(Replace(found.spot, wanted))
         else:
             why = f"it was made for {found.made_for}" if found.made_for else podgroup.difference(found.value, wanted)
@@ -76,77 +124,113 @@ class _Planner:
     def conflict(self, gang: Gang, found: PodGroup, why: str, remedy: str) -> None:
         finding = Finding(
             "podgroup-conflict",
-            f"{podgroup.made_for(gang)} needs a PodGroup of this name, but {why}",
+            f"{podgroup.made_for(gang.merged.workload)} needs a PodGroup of this name, but {why}",
             remedy,
             Ref(keys.POD_GROUP_KIND, found.namespace, found.name),
-            place=self.place(found.spot, found.at),
+            place=self.place(found.file, found.spot, found.at),
         )
         self.findings.append(finding)
 
-    def label(self, service: InferenceService, component: Component, gangs: Sequence[Gang]) -> None:
-        """Put the label on the component's pods; several Instances share it, so there each pod's own must do."""
-        path = ("spec", component.name, "labels", keys.POD_GROUP)
-        held = component.pod_group
-        if held is not None and not names.is_pod_group(str(held.value), service.name, component.name):
-            finding = Finding(
-                "label-taken",
-                f"is {shorten(str(held.value))!r}, {_whose(str(held.value), service)}",
-                "remove it, or leave this service to whoever set it",
-                field=f"spec.{component.name}.labels[{keys.POD_GROUP}]",
-            )
-            self.say(service, finding, held.at)
-        elif len(gangs) == 1:
-            self.changes.append(Set(service.spot, path, gangs[0].name))
-        else:
-            finding = Finding(
-                "several-instances",
-                f"{len(gangs)} Instances share one set of labels, so none can name its PodGroup there;"
-                " OMENative labels each pod itself",
-                "make sure that OME 1.3 runs this service as OMENative",
-                field=f"spec.{component.name}.minReplicas",
-            )
-            self.say(service, finding, component.min_replicas.at if component.min_replicas else component.at)
+    def _may_label(self, merged: Merged) -> bool:
+        """Return whether the pods carry no label of somebody else's; say so where they do."""
+        held = merged.pod_group
+        workload = merged.workload
+        if held is None or names.is_pod_group(str(held.value), workload.name, merged.own.name):
+            return True
+        finding = Finding(
+            "label-taken",
+            f"is {shorten(str(held.value))!r}, {_whose(str(held.value), workload)}",
+            "remove it, or leave this service to whoever set it",
+            field=held.layer.path(merged.own.name, f"labels[{keys.POD_GROUP}]"),
+        )
+        self.say(finding, held.layer, held.at)
+        return False
+
+    def stream(self) -> None:
+        """Say what is true of the stream as a whole."""
+        for finding, layer, index in self.world.findings:
+            place = self.place(layer.file, layer.spot, index) if layer is not None else None
+            self.findings.append(finding._replace(place=place))
+        if self.version_matters and self.world.ome is None:
+            self.findings.append(_NOT_SAID)
+        if self.needed:
+            self.findings.extend(_refused_by_cluster(self.world, len(self.needed)))
+        for where, groups in self.groups.items():
+            for group in groups if where not in self.needed else ():
+                if group.made_for:
+                    message = f"it was made for {group.made_for}, which needs no PodGroup of this name"
+                    ref = Ref(keys.POD_GROUP_KIND, group.namespace, group.name)
+                    place = self.place(group.file, group.spot, group.at)
+                    self.findings.append(Finding("stale-podgroup", message, "remove it", ref, place=place))
 
 
-def _whose(label: str, service: InferenceService) -> str:
+_NOT_SAID = Finding(
+    "ome-not-said",
+    "which OME runs these is not said; the PodGroups are those that OME documents for 1.3",
+    "say it with --ome VERSION",
+)
+
+
+def _refused_by_cluster(world: World, count: int) -> list[Finding]:
+    """Return what speaks against deploying PodGroups to the cluster whose API list is known."""
+    many = "a PodGroup" if count == 1 else f"{count:,} PodGroups"
+    if not world.serves_pod_groups:
+        message = f"the cluster does not serve podgroups.scheduling.x-k8s.io, and {many} would be deployed"
+        return [Finding("podgroup-crd-missing", message, "install the PodGroup CRD first")]
+    if world.ome_makes_pod_groups:
+        message = f"the cluster's OME makes PodGroups itself, and would take {many} of the same name for another's"
+        return [Finding("ome-owns-podgroups", message, "say --ome 1.3, or --podgroups omit")]
+    return []
+
+
+def _two_namespaces(name: str, other: str) -> Finding:
+    message = (
+        f"{name!r} is a PodGroup in {other or 'the default namespace'!r} too;"
+        " the PodGroup controller counts the pods of both for each"
+    )
+    return Finding("same-name-two-namespaces", message, "give the services different names")
+
+
+def _whose(label: str, workload: Workload) -> str:
     """Return what is wrong with a label that is not the component's."""
-    other = any(names.is_pod_group(label, service.name, name) for name in keys.COMPONENTS)
+    other = any(names.is_pod_group(label, workload.name, name) for name in keys.COMPONENTS)
     return "the PodGroup of another component" if other else "no PodGroup of this service"
 
 
-@cache
-def _unresolved(runtime: str) -> Finding:
-    """Return the finding, made once a runtime: thousands of services name a few."""
+def _unresolved(missing: str) -> Finding:
     return Finding(
         "runtime-unresolved",
-        f"{runtime} is not read: what it says of mode, timeout or topology is not in the PodGroup",
-        "write those fields into the service where the runtime sets them",
+        f"{missing} is not read: what it says of mode, size, timeout, topology or scheduler does not count here",
+        "give it as --context, or write those fields into the service",
         field="spec.runtime",
     )
 
 
-def plan(
-    services: Sequence[InferenceService],
-    groups: Sequence[PodGroup],
-    options: Options,
-    place: Callable[[Spot, int], Place],
-) -> Plan:
+def _pinned(name: str) -> Finding:
+    return Finding(
+        "runtime-pinned",
+        f"the service is pinned to a stored revision of {name!r}, which may differ from the one that was read",
+        "compare the two, or let the service follow its runtime",
+        field="spec.runtime.autoSync",
+    )
+
+
+def plan(workloads: Sequence[Workload], groups: Sequence[PodGroup], world: World, place: Placer) -> Plan:
     """Return the plan for a whole stream."""
-    planner = _Planner(groups, options, place)
-    seen: dict[tuple[str, str], InferenceService] = {}
-    for service in services:
-        first = seen.setdefault((service.namespace, service.name), service)
-        if first is not service:
-            finding = Finding(
-                "duplicate-service",
-                f"the service stands twice; the first is on line {place(first.spot, first.at).line}",
-                "remove or rename one of the two",
-            )
-            planner.say(service, finding, service.at)
+    planner = _Planner(groups, world, place)
+    seen: dict[tuple[str, str, str], Workload] = {}
+    for workload in workloads:
+        first = seen.setdefault((workload.kind, workload.namespace, workload.name), workload)
+        if first is workload:
+            planner.workload(workload)
             continue
-        known = len(planner.gangs)
-        for component in service.components:
-            planner.component(service, component)
-        if len(planner.gangs) > known:
-            planner.say(service, _unresolved(omenative.named_runtime(service)), service.runtime_at)
+        planner.ref = Ref(workload.kind, workload.namespace, workload.name)
+        line = place(first.file, first.spot, first.at).line
+        finding = Finding(
+            "duplicate-service",
+            f"the service stands twice; the first is on line {line}",
+            "remove or rename one of the two",
+        )
+        planner.say(finding, workload, workload.at)
+    planner.stream()
     return Plan(tuple(planner.gangs), tuple(planner.changes), tuple(planner.findings))

@@ -1,4 +1,4 @@
-"""A gang -> its PodGroup as a value; how two PodGroups are compared."""
+"""A gang -> its PodGroup as a value; what a service's own annotations imply; how two PodGroups are compared."""
 
 from __future__ import annotations
 
@@ -7,31 +7,36 @@ from . import keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..manifests.change import Pairs, Value
-    from .shapes.omenative import Gang
+    from .resources import Workload
+    from .shapes.shape import Gang
 
 
 def value(gang: Gang) -> Pairs:
-    """Return the PodGroup of a gang: the fields that OME writes and our annotation, nothing a controller would."""
-    service = gang.service
+    """Return the PodGroup of a gang: the fields that OME writes and our annotations, nothing a controller would."""
+    workload = gang.merged.workload
     metadata: list[tuple[str, Value]] = [("name", gang.name)]
-    if service.namespace:
-        metadata.append(("namespace", service.namespace))
+    if workload.namespace:
+        metadata.append(("namespace", workload.namespace))
     metadata.append(
         (
             "labels",
             (
-                (keys.COMPONENT, gang.component.name),
-                (keys.SERVICE, service.name),
+                (keys.COMPONENT, gang.merged.own.name),
+                (keys.SERVICE, workload.name),
                 (keys.INSTANCE_INDEX, str(gang.number)),
-                (keys.MANAGED_BY, keys.OME_NATIVE),
+                (keys.MANAGED_BY, gang.managed_by),
             ),
         )
     )
     annotations: list[tuple[str, Value]] = []
     if gang.topology_key:
         annotations.append((keys.TOPOLOGY_KEY, gang.topology_key))
-    annotations.append((keys.MADE_FOR, made_for(gang)))
+    annotations.append((keys.MADE_FOR, made_for(workload)))
+    if workload.annotations:
+        annotations.extend(_implied(dict(workload.annotations)))
     metadata.append(("annotations", tuple(annotations)))
     spec: list[tuple[str, Value]] = [("minMember", gang.min_member)]
     if gang.schedule_timeout_seconds is not None:
@@ -44,9 +49,62 @@ def value(gang: Gang) -> Pairs:
     )
 
 
-def made_for(gang: Gang) -> str:
-    """Return what our annotation says of a gang's PodGroup."""
-    return f"{keys.INFERENCE_SERVICE}/{gang.service.name}"
+def made_for(workload: Workload) -> str:
+    """Return what our annotation says of a PodGroup: whom it was made for."""
+    return f"{workload.kind}/{workload.name}"
+
+
+# What a service's annotations imply for its PodGroup, which must live as long, go where it goes, and be there first.
+
+
+def _same(text: str) -> str:
+    return text
+
+
+def _weight_before(text: str) -> str:
+    """Return a hook weight one lower; Helm takes what is no number for 0."""
+    return str((_integer(text) or 0) - 1)
+
+
+def _wave_before(text: str) -> str:
+    """Return the wave before; none for what is no number, which Argo CD passes over."""
+    wave = _integer(text)
+    return "" if wave is None else str(wave - 1)
+
+
+def _kept(text: str) -> str:
+    """Return the sync options that keep an object from being removed; the others speak of how it is applied."""
+    options = [option.strip() for option in text.split(",")]
+    return ",".join(option for option in options if option in ("Prune=false", "Delete=false"))
+
+
+_IMPLIED: dict[str, Callable[[str], str]] = {
+    "helm.sh/hook": _same,
+    "helm.sh/hook-weight": _weight_before,
+    "helm.sh/hook-delete-policy": _same,
+    "helm.sh/hook-output-log-policy": _same,
+    "helm.sh/resource-policy": _same,
+    "argocd.argoproj.io/sync-wave": _wave_before,
+    "argocd.argoproj.io/sync-options": _kept,
+    "postrenderer.helm.sh/postrender-filename": _same,
+}
+IMPLYING = tuple(_IMPLIED)
+
+
+def _implied(said: dict[str, str]) -> list[tuple[str, str]]:
+    """Return the annotations that those of a service imply; a hook without a weight has 0."""
+    if "helm.sh/hook" in said:
+        said.setdefault("helm.sh/hook-weight", "0")
+    implied = ((key, imply(said[key])) for key, imply in _IMPLIED.items() if key in said)
+    return [(key, text) for key, text in implied if text]
+
+
+def _integer(text: str) -> int | None:
+    """Return what Go's strconv.Atoi makes of a text, or None where it fails."""
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 19):
+        return None
+    return int(text)
 
 
 def equal(found: Value | None, wanted: Pairs) -> bool:

@@ -1,4 +1,4 @@
-"""Objects as we need them: InferenceServices and PodGroups, as values with the places where they were written.
+"""Objects as we need them, as values with the places where they were written.
 
 Reading refuses wrong types with the field and the place (tree.Unfit, `invalid-field`); it decides nothing.
 """
@@ -6,47 +6,114 @@ Reading refuses wrong types with the field and the place (tree.Unfit, `invalid-f
 from __future__ import annotations
 
 from ..manifests.change import Spot
-from ..manifests.objects import View, plain, takes_any
+from ..manifests.objects import Found, View, plain, takes_any
 from ..manifests.tree import Unfit
 from ..record import Record
-from . import keys
+from . import keys, podgroup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from ..manifests.change import Value
-    from ..manifests.objects import Found, Item
+    from ..manifests.objects import Item
+    from ..manifests.tree import Node
+
+    Object: TypeAlias = "Workload | Runtime | PodGroup | Lifecycle | Cluster"
+
+# The file of an object that stands in the stream itself; the files of a context are counted from 1.
+STREAM = 0
+
+
+class Block(Record):
+    """A `leader` or `worker` block that is there, if only as `{}`."""
+
+    at: int
+    size: Found | None
+    scheduler: Found | None
+    priority: Found | None
 
 
 class Component(Record):
-    """What an InferenceService says of its engine or decoder; None where it says nothing.
-
-    `at` is where the component stands; `leader` and `worker` say whether the blocks are there, empty ones too.
-    """
+    """What a service or a runtime says of its engine or decoder, which stands at `at`; None where it says nothing."""
 
     name: str
     at: int
-    leader: bool
-    worker: bool
-    size: Found | None
-    min_replicas: Found | None
-    ready_timeout: Found | None
-    topology_key: Found | None
-    mode: Found | None
-    pod_group: Found | None
+    leader: Block | None
+    worker: Block | None
+    min_replicas: Found | None = None
+    max_replicas: Found | None = None
+    ready_timeout: Found | None = None
+    topology_key: Found | None = None
+    mode: Found | None = None
+    pod_group: Found | None = None
+    scheduler: Found | None = None
+    priority: Found | None = None
+    update: Found | None = None
 
 
-class InferenceService(Record):
-    """An InferenceService of OME; `namespace` is empty where it writes none, `before` is where new objects go."""
+class RuntimeRef(Record):
+    """The runtime that a service names, `name` empty for none; `pinned` is where it says `autoSync: false`."""
 
+    name: str
+    kind: str
+    at: int
+    pinned: Found | None
+
+
+class Workload(Record):
+    """An InferenceService, or a standalone InferenceReplica as one of a single component, which has no runtime.
+
+    `namespace` is empty where it writes none, `before` is where new objects go, `annotations` are those of its metadata
+    that a PodGroup repeats, and `virtual` says that OME makes nothing of it.
+    """
+
+    kind: str
     spot: Spot
     before: Spot
     at: int
     namespace: str
     name: str
-    runtime: str
-    runtime_at: int
-    mode: str
+    runtime: RuntimeRef
+    mode: Found | None
+    virtual: bool
+    annotations: tuple[tuple[str, str], ...]
     components: tuple[Component, ...]
+
+    @property
+    def file(self) -> int:
+        """Only what stands in the stream is planned."""
+        return STREAM
+
+    def path(self, component: str, field: str) -> str:
+        """Return the path of a component's field, as people write it."""
+        if self.kind == keys.INFERENCE_SERVICE:
+            return f"spec.{component}.{field}" if field else f"spec.{component}"
+        return _REPLICA_PATHS.get(field, f"spec.{field}" if field else "spec")
+
+
+class Runtime(Record):
+    """A ServingRuntime or ClusterServingRuntime; `names` are its name and those it had before."""
+
+    file: int
+    spot: Spot
+    at: int
+    kind: str
+    namespace: str
+    names: tuple[str, ...]
+    parent: Found | None
+    scheduler: Found | None
+    disabled: bool
+    components: tuple[Component, ...]
+
+    @property
+    def title(self) -> str:
+        """How messages name it."""
+        return f"{self.kind} {self.names[0]!r}"
+
+    def path(self, component: str, field: str) -> str:
+        """Return the path of a component's field, as people write it."""
+        return f"spec.{component}Config.{field}"
 
 
 class PodGroup(Record):
@@ -59,17 +126,72 @@ class PodGroup(Record):
     made_for: str
     value: Value | None
 
+    @property
+    def file(self) -> int:
+        """Only those of the stream are read."""
+        return STREAM
 
-# How deep the fields lie that are read: spec, engine, lifecycle, instanceReadyTimeout.
-DEPTH = 4
+
+class Lifecycle(Record):
+    """OME's settings, from its ConfigMap (`whole`: what it lacks is unset) or from the values of its chart.
+
+    `said` holds durations as they are written, an empty one where a null turns it off, by READY, LEAST and MOST;
+    `invalid` is why none of it counts, or empty.
+    """
+
+    file: int
+    spot: Spot
+    at: int
+    title: str
+    whole: bool
+    said: tuple[tuple[str, Found], ...]
+    invalid: str = ""
 
 
-def read(span: int, item: Item) -> InferenceService | PodGroup:
-    """Return the object of an item whose kind is wanted."""
+class Cluster(Record):
+    """A `Cluster` document: the versions and the API list of the cluster that a context was taken from."""
+
+    file: int
+    spot: Spot
+    at: int
+    ome: Found | None
+    api_versions: tuple[str, ...]
+
+
+READY = "instanceReadyTimeout"
+CLAMP = "gangScheduleTimeout"
+LEAST = f"{CLAMP}.min"
+MOST = f"{CLAMP}.max"
+
+_REPLICA_PATHS = {
+    "minReplicas": "spec.replicas",
+    "leader": "spec.runners",
+    "worker": "spec.runners",
+    "worker.size": "spec.runners",
+}
+
+
+def depth(document: bytes) -> int:
+    """Return how deep the fields of a document lie that are read: `spec.engine.lifecycle.instanceReadyTimeout`.
+
+    Rare ones lie deeper, and are looked for only where their names are, or may be, in the text.
+    """
+    if b"runners" in document or b"\\" in document:
+        return 6  # spec.runners[].template.spec.schedulerName
+    return 5 if b"updateStrategy" in document else 4
+
+
+def read(span: int, item: Item, file: int = STREAM) -> Object | None:
+    """Return the object of an item whose kind is wanted; None for one that is of no interest after all."""
     spot = Spot(span, item.number)
     root = View(item.root)
     metadata = root.map("metadata")
+    if item.kind == keys.CLUSTER:
+        return _cluster(file, spot, root)
     name = metadata.text("name") if metadata else None
+    if item.kind == keys.CONFIG_MAP:
+        return _settings(file, spot, root, name)
+    spec = root.map("spec")
     if name is None or not name.value:
         generated = metadata is not None and metadata.text("generateName") is not None
         message = (
@@ -77,42 +199,196 @@ def read(span: int, item: Item) -> InferenceService | PodGroup:
         )
         raise Unfit("invalid-field", root.index, message, "write a name", "metadata.name")
     namespace = _text(metadata, "namespace")
+    annotations = metadata.map("annotations") if metadata else None
     if item.kind == keys.POD_GROUP_KIND:
-        made_for = _text(metadata.map("annotations") if metadata else None, keys.MADE_FOR)
+        made_for = _text(annotations, keys.MADE_FOR)
         return PodGroup(spot, root.index, namespace, str(name.value), made_for, plain(item.root))
-    spec = root.map("spec")
-    runtime = spec.map("runtime") if spec else None
-    found = ((key, spec.map(key) if spec else None) for key in keys.COMPONENTS)
-    return InferenceService(
+    if item.kind in (keys.SERVING_RUNTIME, keys.CLUSTER_SERVING_RUNTIME):
+        return _runtime(file, spot, root.index, item.kind, namespace, str(name.value), annotations, spec)
+    replica = item.kind == keys.INFERENCE_REPLICA
+    if replica and (spec is None or spec.map("parentRef") is not None):
+        return None  # the latter is OME's own, made from a service
+    return Workload(
+        item.kind,
         spot,
         spot if takes_any(item.list_kind) else Spot(span),
         root.index,
         namespace,
         str(name.value),
-        _text(runtime, "name"),
-        runtime.index if runtime else root.index,
-        _text(spec, "deploymentMode"),
-        tuple(_component(key, view) for key, view in found if view is not None),
+        _runtime_ref(spec, "runtimeRef" if replica else "runtime", root.index),
+        None if replica or spec is None else spec.text("deploymentMode"),
+        _text(annotations, keys.DEPLOYMENT_MODE) == keys.VIRTUAL_DEPLOYMENT,
+        _repeated(annotations),
+        _replica(spec) if replica else _components(spec, ""),
     )
 
 
+def _components(spec: View | None, suffix: str) -> tuple[Component, ...]:
+    """Return the components of a service (`engine`), or with the suffix `Config` of a runtime."""
+    if spec is None:
+        return ()
+    found = ((name, spec.map(name + suffix)) for name in keys.COMPONENTS)
+    return tuple(_component(name, view) for name, view in found if view is not None)
+
+
 def _component(name: str, view: View) -> Component:
-    worker = view.map("worker")
     lifecycle = view.map("lifecycle")
+    strategy = lifecycle.map("updateStrategy") if lifecycle else None
     annotations = view.map("annotations")
     labels = view.map("labels")
     return Component(
         name,
         view.index,
-        view.map("leader") is not None,
-        worker is not None,
-        worker.integer("size") if worker else None,
+        _block(view.map("leader"), False),
+        _block(view.map("worker"), True),
         view.integer("minReplicas"),
+        view.integer("maxReplicas"),
         lifecycle.text("instanceReadyTimeout", "a duration such as 30m") if lifecycle else None,
         view.text("topologyKey"),
         annotations.text(keys.DEPLOYMENT_MODE) if annotations else None,
         labels.text(keys.POD_GROUP) if labels else None,
+        view.text("schedulerName"),
+        view.text("priorityClassName"),
+        strategy.text("type") if strategy else None,
     )
+
+
+def _block(view: View | None, sized: bool) -> Block | None:
+    if view is None:
+        return None
+    size = view.integer("size") if sized else None
+    return Block(view.index, size, view.text("schedulerName"), view.text("priorityClassName"))
+
+
+def _runtime_ref(spec: View | None, key: str, at: int) -> RuntimeRef:
+    view = spec.map(key) if spec else None
+    if view is None:
+        return RuntimeRef("", "", at, None)
+    follows = view.boolean("autoSync")
+    pinned = follows if follows is not None and not follows.value else None
+    return RuntimeRef(_text(view, "name"), _text(view, "kind"), view.index, pinned)
+
+
+def _runtime(
+    file: int, spot: Spot, at: int, kind: str, namespace: str, name: str, annotations: View | None, spec: View | None
+) -> Runtime:
+    earlier = _text(annotations, keys.PREVIOUS_NAMES).split(",")
+    parent = annotations.text(keys.INHERIT_FROM) if annotations else None
+    disabled = spec.boolean("disabled") if spec else None
+    return Runtime(
+        file,
+        spot,
+        at,
+        kind,
+        # A transformer may have given a cluster-wide object a namespace that it does not have.
+        namespace if kind == keys.SERVING_RUNTIME else "",
+        (name, *(one for one in reversed(earlier) if one and one != name)),
+        parent if parent and parent.value else None,
+        spec.text("schedulerName") if spec else None,
+        bool(disabled and disabled.value),
+        _components(spec, "Config"),
+    )
+
+
+def _replica(spec: View | None) -> tuple[Component, ...]:
+    """Return a standalone InferenceReplica as one component; its runners are what a service's blocks are."""
+    name = spec.text("component") if spec else None
+    if spec is None or name is None or name.value not in keys.COMPONENTS:
+        return ()
+    runners = {str(found.value): view for view in spec.maps("runners") or () if (found := view.text("name"))}
+    lifecycle = spec.map("lifecycle")
+    strategy = lifecycle.map("updateStrategy") if lifecycle else None
+    component = Component(
+        str(name.value),
+        spec.index,
+        _runner(runners.get("leader"), False),
+        _runner(runners.get("worker"), True),
+        spec.integer("replicas"),
+        ready_timeout=lifecycle.text("instanceReadyTimeout", "a duration such as 30m") if lifecycle else None,
+        topology_key=spec.text("topologyKey"),
+        update=strategy.text("type") if strategy else None,
+    )
+    return (component,)
+
+
+def _runner(view: View | None, sized: bool) -> Block | None:
+    if view is None:
+        return None
+    template = view.map("template")
+    spec = template.map("spec") if template else None
+    size = view.integer("size") if sized else None
+    if spec is None:
+        return Block(view.index, size, None, None)
+    return Block(view.index, size, spec.text("schedulerName"), spec.text("priorityClassName"))
+
+
+def _settings(file: int, spot: Spot, root: View, name: Found | None) -> Lifecycle | None:
+    """Return what OME reads of its ConfigMap: one number or a slip in the JSON, and nothing of it counts."""
+    if name is None or name.value != keys.OME_CONFIG:
+        return None
+    data = root.map("data")
+    text = data.text(keys.LIFECYCLE) if data else None
+    at = text.at if text else root.index
+    found = Lifecycle(file, spot, at, f"the ConfigMap {keys.OME_CONFIG}", True, ())
+    if text is None:
+        return found
+    import json
+
+    try:
+        held = json.loads(str(text.value))
+    except ValueError as error:
+        return found._replace(invalid=f"it is no JSON: {error}")
+    if not isinstance(held, dict):
+        return found._replace(invalid="it is no JSON object")
+    clamp = held.get(CLAMP)
+    if clamp is not None and not isinstance(clamp, dict):
+        return found._replace(invalid=f"{CLAMP} is no object")
+    said = {READY: held.get(READY), LEAST: (clamp or {}).get("min"), MOST: (clamp or {}).get("max")}
+    for field, value in said.items():
+        if value is not None and not isinstance(value, str):
+            return found._replace(invalid=f"{field} is {json.dumps(value)}, not a duration in quotes")
+    return found._replace(said=tuple((field, Found(value, at)) for field, value in said.items() if value))
+
+
+def chart_values(file: int, root: Node | None) -> Lifecycle:
+    """Return what a values file of OME's chart says at `ome.controller.lifecycle`; a null turns a setting off."""
+    view = View(root) if root is not None and not root.null() else None
+    found = Lifecycle(file, Spot(0), view.index if view else 0, "the chart's values", False, ())
+    for key in ("ome", "controller", keys.LIFECYCLE):
+        view = view.map(key) if view else None
+    if view is None:
+        return found
+    said: list[tuple[str, Found]] = []
+    try:
+        _say(said, view, "instanceReadyTimeout", READY)
+        clamp = view.map(CLAMP)
+        if clamp is not None:
+            _say(said, clamp, "min", LEAST)
+            _say(said, clamp, "max", MOST)
+        elif view.says(CLAMP):
+            said.extend((field, Found("", view.index)) for field in (LEAST, MOST))
+    except Unfit as unfit:
+        return found._replace(at=unfit.index, invalid=f"{unfit.field} {unfit.message}")
+    return found._replace(said=tuple(said))
+
+
+def _say(said: list[tuple[str, Found]], view: View, key: str, field: str) -> None:
+    if view.says(key):
+        said.append((field, view.text(key, "a duration such as 30m") or Found("", view.index)))
+
+
+def _cluster(file: int, spot: Spot, root: View) -> Cluster:
+    spec = root.map("spec")
+    if spec is None:
+        return Cluster(file, spot, root.index, None, ())
+    versions = spec.words("apiVersions") or ()
+    return Cluster(file, spot, root.index, spec.written("omeVersion"), tuple(str(found.value) for found in versions))
+
+
+def _repeated(annotations: View | None) -> tuple[tuple[str, str], ...]:
+    if annotations is None:
+        return ()
+    return tuple((key, str(found.value)) for key in podgroup.IMPLYING if (found := annotations.text(key)) is not None)
 
 
 def _text(view: View | None, key: str) -> str:

@@ -5,21 +5,20 @@ A stream that cannot concern us is written back before anything of ours is impor
 
 from __future__ import annotations
 
-from ..findings import DONE, ERROR, REFUSED, UNREACHABLE
+import os
+
+from ..findings import DONE, REFUSED, UNREACHABLE, USAGE
 from ..gangs.keys import NEEDLES
 from ..manifests.stream import is_quiet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from typing import BinaryIO, TextIO
 
-    from ..findings import Finding
+    from ..sources import Settled
 
 STDIN = "<stdin>"
-
-
-def _warnings_last(finding: Finding) -> bool:
-    return finding.severity != ERROR
 
 
 class _Nowhere:
@@ -29,12 +28,31 @@ class _Nowhere:
         pass
 
 
-def run(file: str, source: BinaryIO | None, target: BinaryIO | None, errors: TextIO | None) -> int:
+def run(
+    file: str,
+    source: BinaryIO | None,
+    target: BinaryIO | None,
+    errors: TextIO | None,
+    flags: Mapping[str, str | Sequence[str]] | None = None,
+) -> int:
     """Read `source` to its end, write the result to `target`, say what is to be said on `errors`; return the exit code.
 
-    Nothing is written to `target` unless all of it can be. A reader that has gone away raises BrokenPipeError.
+    `flags` are options of the command line by name; others come from the environment. Nothing is written to `target`
+    unless all of it can be. A reader that has gone away raises BrokenPipeError.
     """
     say = errors.write if errors is not None else _Nowhere().write
+    settled: Settled | None = None
+    if flags or any(name.startswith("POSTRENDER_") for name in os.environ) or "KUBE_API_VERSIONS" in os.environ:
+        from ..sources import Misuse, Unreadable, settle
+
+        try:
+            settled = settle(flags or {}, os.environ)
+        except Misuse as error:
+            say(f"postrender: error: {error}\n")
+            return USAGE
+        except Unreadable as error:
+            say(f"postrender: error: {error}\n")
+            return UNREACHABLE
     if source is None or target is None:
         what = (
             "stdin is closed; give it a pipe, or name a FILE"
@@ -56,11 +74,11 @@ def run(file: str, source: BinaryIO | None, target: BinaryIO | None, errors: Tex
                 raise
             say("postrender: error: PyYAML was built without libyaml; install PyYAML from its wheel\n")
             return REFUSED
-        from ..views.text import line
+        from ..views.findings import lines
 
-        rendered = render(data)
-        for finding in sorted(rendered.findings, key=_warnings_last):
-            say(line(finding, file) + "\n")
+        rendered = render(data) if settled is None else render(data, settled.options)
+        for line in lines(rendered.findings, file, settled.form if settled else None):
+            say(line + "\n")
         if rendered.refused:
             return REFUSED
         data = rendered.data

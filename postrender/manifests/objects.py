@@ -170,6 +170,60 @@ class View:
             raise self._wrong(key, value, "write an integer without quotes")
         return Found(number, value.start)
 
+    def boolean(self, key: str) -> Found | None:
+        """Return the boolean at `key`, as 0 or 1."""
+        value = self._value(key)
+        if value is None:
+            return None
+        plain_word = value.kind == tree.SCALAR and value.style == "" and value.tag is None
+        found = resolve(value.value) if plain_word else None
+        if not isinstance(found, bool):
+            raise self._wrong(key, value, "write true or false without quotes")
+        return Found(int(found), value.start)
+
+    def written(self, key: str) -> Found | None:
+        """Return the scalar at `key` as it is written, whatever its type: for settings of our own, which we parse."""
+        value = self._value(key)
+        if value is None:
+            return None
+        if value.kind != tree.SCALAR:
+            raise self._wrong(key, value, "write one value")
+        return Found(value.value, value.start)
+
+    def maps(self, key: str) -> list[View] | None:
+        """Return the maps in the list at `key`."""
+        return None if (held := self._list(key)) is None else [View(node, path) for node, path in held]
+
+    def words(self, key: str) -> list[Found] | None:
+        """Return the scalars in the list at `key`, or the one that stands there instead, as they are written."""
+        value = self._value(key)
+        if value is not None and value.kind == tree.SCALAR:
+            return [Found(value.value, value.start)]
+        held = self._list(key, tree.SCALAR)
+        return None if held is None else [Found(node.value, node.start) for node, _ in held]
+
+    def own_keys(self) -> list[tuple[str, int]]:
+        """Return the map's own keys and where they stand; what a merge key brings in is not among them."""
+        return [(key.value, key.start) for key, _ in self._node.pairs()]
+
+    def says(self, key: str) -> bool:
+        """Return whether something stands at `key`, null too."""
+        return find(self._node, key) is not None
+
+    def _list(self, key: str, kind: str = tree.MAP) -> list[tuple[Node, tuple[str, ...]]] | None:
+        value = self._value(key)
+        if value is None:
+            return None
+        if value.kind != tree.SEQ:
+            raise self._wrong(key, value, "write a list")
+        held = []
+        for number, child in enumerate(value.children):
+            node = child.resolved()
+            if node.kind != kind:
+                raise self._wrong(f"{key}[{number}]", node, "write a map" if kind == tree.MAP else "write one value")
+            held.append((node, (*self.path, f"{key}[{number}]")))
+        return held
+
     def _value(self, key: str) -> Node | None:
         try:
             entry = find(self._node, key)

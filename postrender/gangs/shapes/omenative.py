@@ -1,107 +1,200 @@
 """OMENative: OME runs each Instance of a component itself, and names its PodGroup `<service>-<component>-<index>`.
 
-Rules and their order are OME's (v1.3): mode by the component's annotation, the service's `deploymentMode`, the shape;
-an Instance is multi-pod if leader and worker are both there; minMember = 1 + worker.size.
+An Instance is multi-pod if leader and worker are both there after the merge; minMember = 1 + worker.size. Rules and
+their order are those of OME 1.3's workload controller.
 """
 
 from __future__ import annotations
 
-from ...findings import Finding
 from ...manifests.objects import shorten
-from ...record import Record
 from .. import keys, lifecycle, names
+from . import schedulers
+from .shape import NOTHING, Gang, Shape, refused, said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ...options import Options
-    from ..resources import Component, InferenceService
+    from ..merge import Merged
+    from ..world import World
+    from .shape import Said
 
 # Above this a service has more Instances than any scheduler should be handed from one manifest.
 MOST_INSTANCES = 1_000
 _MOST_WORKERS = 2**31 - 2  # minMember is an int32
+_MOST_REPLICAS = 2**31 - 1
+# kube-scheduler ends every wait at Permit after 15 minutes.
+_PERMIT_CAP = 900
+# A pod's name is its hostname too.
+_HOSTNAME = 63
+_READY = "lifecycle.instanceReadyTimeout"
+_UPDATE = "lifecycle.updateStrategy.type"
 
 
-class Gang(Record):
-    """The pods of one Instance: the name of its PodGroup and what goes into it."""
-
-    service: InferenceService
-    component: Component
-    number: int
-    name: str
-    min_member: int
-    schedule_timeout_seconds: int | None
-    topology_key: str
-
-
-class Shape(Record):
-    """What a component comes to: its gangs, and findings each with the code point of the value that caused it."""
-
-    gangs: tuple[Gang, ...]
-    findings: tuple[tuple[Finding, int], ...]
-
-
-def told(service: InferenceService, component: Component) -> str:
-    """Return the deployment mode that the service tells for a component, or an empty string; then its shape decides."""
-    if component.mode is not None and component.mode.value in keys.COMPONENT_MODES:
-        return str(component.mode.value)
-    return service.mode if service.mode in keys.SERVICE_MODES else ""
-
-
-def shape(service: InferenceService, component: Component, options: Options) -> Shape:
-    """Return the gangs of one component."""
-    if told(service, component) not in ("", keys.OME_NATIVE):
-        return Shape((), ())
-    if not (component.leader and component.worker and component.size is not None):
-        return _unknown(service, component)
-    field = f"spec.{component.name}."
-    size = int(component.size.value)
-    if not 1 <= size <= _MOST_WORKERS:
-        message = f"is {size:,}; OME takes 1 to {_MOST_WORKERS:,} workers"
-        return _invalid(
-            field + "worker.size", message, "write how many workers stand beside the leader", component.size.at
-        )
-    replicas = max(1, int(component.min_replicas.value)) if component.min_replicas else 1
-    if component.min_replicas and replicas > MOST_INSTANCES:
-        finding = Finding(
-            "too-many-instances",
-            f"is {replicas:,}; more than {MOST_INSTANCES:,} PodGroups for one component are refused",
-            "lower it, or split the service",
-            field=field + "minReplicas",
-        )
-        return Shape((), ((finding, component.min_replicas.at),))
-    ready, at = options.ready_timeout, component.at
-    try:
-        if component.ready_timeout is not None:
-            at = component.ready_timeout.at
-            written = lifecycle.parse(str(component.ready_timeout.value))
-            ready = written if written > 0 else ready
-        timeout = lifecycle.schedule_timeout(ready, options.timeout_min, options.timeout_max)
-    except ValueError as error:
-        value = component.ready_timeout.value if component.ready_timeout else ""
-        message = f"{shorten(str(value))!r} is no duration: {error}"
-        return _invalid(field + "lifecycle.instanceReadyTimeout", message, "write one such as 90s, 30m or 1h30m", at)
-    key = str(component.topology_key.value) if component.topology_key else ""
+def shape(merged: Merged, world: World, missing: str) -> Shape:
+    """Return the gangs of one component; `missing` says what of it is not known, empty if all is."""
+    own = merged.own
+    if missing and not (own.leader and own.worker and own.worker.size):
+        return _unknown(merged, missing)
+    if not (merged.leader or merged.worker):
+        return NOTHING
+    if not (merged.leader and merged.worker):
+        return refused(_unpaired(merged))
+    wrong = _wrong_numbers(merged) or _wrong_names(merged) or _too_many(merged, world)
+    if wrong is not None:
+        return refused(wrong)
+    timeout = _timeout(merged, world)
+    if isinstance(timeout, tuple):
+        return refused(timeout)
+    key = str(merged.topology_key.value) if merged.topology_key else ""
+    sets, leader, worker = schedulers.filled(merged, world.options)
+    findings = [] if bool(own.leader) == bool(own.worker) else [_unpaired(merged)]
+    findings += schedulers.judged(merged, leader, worker, key, world.options, missing != "")
+    instances = _instances(merged, world)
+    if len(f"{merged.workload.name}-{own.name}-{instances - 1}-leader-0") > _HOSTNAME:
+        message = f"the names of its pods are longer than {_HOSTNAME} characters, and are hostnames too"
+        findings.append(said(merged, "name-too-long", message, "shorten the name of the service", ""))
+    if not _ours(world):
+        return Shape(True, (), "", sets, (*findings, _left_to_ome(merged, instances)))
+    findings += _surprises(merged, world, instances, timeout)
     gangs = tuple(
-        Gang(service, component, number, names.pod_group(service.name, component.name, number), 1 + size, timeout, key)
-        for number in range(replicas)
+        Gang(
+            merged,
+            number,
+            names.pod_group(merged.workload.name, own.name, number),
+            keys.OME_NATIVE,
+            1 + (int(merged.size.value) if merged.size else 1),
+            timeout,
+            key,
+        )
+        for number in range(instances + world.options.spares)
     )
-    return Shape(gangs, ())
+    service = merged.workload.kind == keys.INFERENCE_SERVICE
+    if service and instances > 1:
+        findings.append(_several(merged, instances))
+    return Shape(True, gangs, gangs[0].name if service and instances == 1 else "", sets, tuple(findings))
 
 
-def _invalid(field: str, message: str, remedy: str, index: int) -> Shape:
-    return Shape((), ((Finding("invalid-field", message, remedy, field=field), index),))
+def _ours(world: World) -> bool:
+    """Return whether we write the PodGroups: OME does from 1.3 on, where its version is said."""
+    if world.options.podgroups:
+        return world.options.podgroups == "emit"
+    return world.ome is None
 
 
-def _unknown(service: InferenceService, component: Component) -> Shape:
-    finding = Finding(
-        "gang-unknown",
-        f"how many pods an Instance has is for {named_runtime(service)} to say, which is not read; taken for one pod",
-        f"write leader and worker with a size into spec.{component.name}",
-        field=f"spec.{component.name}",
+def _replicas(merged: Merged) -> int:
+    """Return how many Instances a fresh install has: OME takes 0 for 1."""
+    return max(1, int(merged.min_replicas.value)) if merged.min_replicas else 1
+
+
+def _most(merged: Merged) -> int:
+    return int(merged.max_replicas.value) if merged.max_replicas else 0
+
+
+def _instances(merged: Merged, world: World) -> int:
+    """Return how many Instances get PodGroups, the spare ones aside."""
+    return max(_replicas(merged), _most(merged)) if world.options.instances == "max" else _replicas(merged)
+
+
+def _timeout(merged: Merged, world: World) -> int | Said | None:
+    """Return `scheduleTimeoutSeconds`, or what is wrong with it."""
+    settings = world.settings
+    ready, written = settings.ready.value, merged.ready_timeout
+    try:
+        if written is not None and (told := lifecycle.parse(str(written.value))) > 0:
+            ready = told
+        return lifecycle.schedule_timeout(ready, settings.least.value, settings.most.value)
+    except ValueError as error:
+        value = written.value if written else f"{lifecycle.seconds(ready)}s"
+        message = f"{shorten(str(value))!r} is no duration: {error}"
+        return said(merged, "invalid-field", message, "write one such as 90s, 30m or 1h30m", _READY, written)
+
+
+# What is refused
+
+
+def _wrong_numbers(merged: Merged) -> Said | None:
+    """Return what is wrong with the numbers, which OME's webhook or the int32 of the field would refuse."""
+    size = merged.size
+    if size is not None and not 1 <= int(size.value) <= _MOST_WORKERS:
+        message = f"is {size.value:,}; OME takes 1 to {_MOST_WORKERS:,} workers"
+        remedy = "write how many workers stand beside the leader"
+        return said(merged, "invalid-field", message, remedy, size.field, size)
+    for chosen in (merged.min_replicas, merged.max_replicas):
+        if chosen is not None and not 0 <= int(chosen.value) <= _MOST_REPLICAS:
+            message = f"is {chosen.value:,}; OME takes 0 to {_MOST_REPLICAS:,}"
+            return said(merged, "invalid-field", message, "write how many Instances to run", chosen.field, chosen)
+    return None
+
+
+def _wrong_names(merged: Merged) -> Said | None:
+    """Return what is wrong with the service's names, which go into the PodGroup: a service begins with a letter."""
+    workload = merged.workload
+    for field, name in (("name", workload.name), ("namespace", workload.namespace)):
+        if name and not names.is_label(name, digits_first=field == "namespace"):
+            message = f"{shorten(name)!r} is no {field} that the API server takes"
+            letter = ", a letter first" if field == "name" else ""
+            remedy = f"write at most {names.LONGEST} of a-z, 0-9 and -{letter}"
+            finding, layer, _ = said(merged, "invalid-field", message, remedy, "")
+            return finding._replace(field=f"metadata.{field}"), layer, workload.at
+    return None
+
+
+def _too_many(merged: Merged, world: World) -> Said | None:
+    instances, spares = _instances(merged, world), world.options.spares
+    if instances + spares <= MOST_INSTANCES:
+        return None
+    chosen = merged.max_replicas if instances > _replicas(merged) else merged.min_replicas
+    message = f"comes to {instances + spares:,} PodGroups; more than {MOST_INSTANCES:,} for a component are refused"
+    field = chosen.field if chosen else "minReplicas"
+    return said(merged, "too-many-instances", message, "lower it, or split the service", field, chosen)
+
+
+# What is said
+
+
+def _surprises(merged: Merged, world: World, instances: int, timeout: int | None) -> list[Said]:
+    """Return where what runs later will not be what the PodGroups say."""
+    findings = []
+    if timeout is not None and timeout > _PERMIT_CAP:
+        message = f"the PodGroup says {timeout:,} s, but kube-scheduler ends every such wait after {_PERMIT_CAP} s"
+        remedy = "lower the ready timeout, or set the cluster's gangScheduleTimeout"
+        findings.append(said(merged, "timeout-over-cap", message, remedy, _READY, merged.ready_timeout))
+    if _most(merged) > instances:
+        message = f"is {_most(merged):,}: an autoscaler may make more Instances than the {instances:,} with PodGroups"
+        remedy = "make one for each (--instances max), or scale by hand"
+        findings.append(said(merged, "autoscaled-range", message, remedy, "maxReplicas", merged.max_replicas))
+    if not world.options.spares and (merged.update is None or merged.update.value == keys.SURGE):
+        message = f"an update moves an Instance to index {instances} first, which has no PodGroup"
+        remedy = "make spare ones (--spares 1)"
+        findings.append(said(merged, "surge-without-spare", message, remedy, _UPDATE, merged.update))
+    return findings
+
+
+def _unpaired(merged: Merged) -> Said:
+    own = merged.own
+    single = merged.leader != merged.worker
+    leader = merged.leader if single else bool(own.leader)
+    held, lacked = ("leader", "worker") if leader else ("worker", "leader")
+    message = f"a {held} without a {lacked}: OME 1.3 refuses that{', or runs a single pod' if single else ''}"
+    return said(merged, "unpaired-leader-worker", message, f"write {lacked}: {{}} beside it, or remove it", held)
+
+
+def _several(merged: Merged, instances: int) -> Said:
+    message = (
+        f"{instances:,} Instances share one set of labels, so none can name its PodGroup there;"
+        " OMENative labels each pod itself"
     )
-    return Shape((), ((finding, component.at),))
+    remedy = "make sure that OME 1.3 runs this service as OMENative"
+    return said(merged, "several-instances", message, remedy, "minReplicas", merged.min_replicas)
 
 
-def named_runtime(service: InferenceService) -> str:
-    """Return how messages name the runtime of a service."""
-    return f"the runtime {service.runtime!r}" if service.runtime else "the runtime that OME will choose"
+def _unknown(merged: Merged, missing: str) -> Shape:
+    message = f"how many pods an Instance has is for {missing} to say, which is not read; taken for one pod"
+    remedy = f"give it as --context, or write leader and worker with a size into {merged.path('')}"
+    return refused(said(merged, "gang-unknown", message, remedy, ""))
+
+
+def _left_to_ome(merged: Merged, instances: int) -> Said:
+    count = "PodGroup" if instances == 1 else f"{instances:,} PodGroups"
+    message = f"the {count} of this component and the label of its pods are left to OME"
+    remedy = "make sure that OME is 1.3 or later, and found the PodGroup CRD when it started"
+    return said(merged, "ome-makes-podgroups", message, remedy, "")

@@ -1,0 +1,77 @@
+"""Which scheduler a gang's pods come to, what is filled in, and what is said of it: the same for every shape.
+
+A name that somebody wrote is never changed. OME folds the component's name under leader and worker and fills what is
+still empty from the runtime (OME 1.3, foldComponentPodSpecIntoLeaderWorker and MergeSchedulerName).
+"""
+
+from __future__ import annotations
+
+from .. import keys
+from .shape import said
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...options import Options
+    from ..merge import Chosen, Merged
+    from .shape import Said
+
+
+def filled(merged: Merged, options: Options) -> tuple[tuple[tuple[tuple[str, ...], str], ...], str, str]:
+    """Return what is written into the service, and the names of leader and worker with that."""
+    leader = str(merged.leader_scheduler.value) if merged.leader_scheduler else ""
+    worker = str(merged.worker_scheduler.value) if merged.worker_scheduler else ""
+    name = leader or worker or options.scheduler_name
+    if (leader and worker) or not options.scheduler_name or merged.workload.kind != keys.INFERENCE_SERVICE:
+        return (), leader, worker
+    own = ("spec", merged.own.name)
+    if merged.own.leader is None or merged.own.worker is None:
+        return (((*own, "schedulerName"), name),), leader or name, worker or name
+    blocks = (("leader", leader), ("worker", worker))
+    sets = tuple(((*own, block, "schedulerName"), name) for block, held in blocks if not held)
+    return sets, leader or name, worker or name
+
+
+def judged(merged: Merged, leader: str, worker: str, topology_key: str, options: Options, missing: bool) -> list[Said]:
+    """Return what is to be said of a gang's schedulers and priorities; `missing` where a runtime may name others."""
+    findings: list[Said] = []
+    name, by = (leader, merged.leader_scheduler) if leader else (worker, merged.worker_scheduler)
+    if missing and not name:
+        return findings
+    if (name or keys.DEFAULT_SCHEDULER) not in options.gang_scheduler:
+        message = (
+            f"{name!r} is no scheduler that places gangs, as far as is known"
+            if name
+            else "no scheduler is named, so the default one places each pod by itself"
+        )
+        remedy = "name one that does (--scheduler-name), or say that this one does (--gang-scheduler)"
+        findings.append(said(merged, "no-gang-scheduler", message, remedy, "schedulerName", by))
+    if (leader or keys.DEFAULT_SCHEDULER) != (worker or keys.DEFAULT_SCHEDULER):
+        message = f"the leader goes to {_named(leader)}, the workers to {_named(worker)}: neither sees the whole gang"
+        remedy = "name one scheduler for both"
+        findings.append(said(merged, "mixed-schedulers", message, remedy, "schedulerName", _written(merged)))
+    first, second = merged.leader_priority, merged.worker_priority
+    if (first.value if first else "") != (second.value if second else ""):
+        message = f"leader and workers differ: {_class(first)}, {_class(second)}; the queue orders by priority first"
+        remedy = "name one priority class for both"
+        findings.append(said(merged, "mixed-priorities", message, remedy, "priorityClassName", first or second))
+    if topology_key and name != keys.OME_SCHEDULER:
+        message = f"the PodGroup carries {topology_key!r}, which {_named(name)} does not read"
+        remedy = "nothing needs to be done; the pods' own affinity still holds"
+        findings.append(said(merged, "topology-key-ignored", message, remedy, "topologyKey", merged.topology_key))
+    elif not topology_key and name == keys.OME_SCHEDULER and not options.scheduler_has_topology_key:
+        message = "the OME scheduler keeps a gang without a topology key Pending, unless its chart sets one"
+        remedy = "write topologyKey, or say that the chart does (--scheduler-has-topology-key)"
+        findings.append(said(merged, "topology-key-missing", message, remedy, "topologyKey", merged.topology_key))
+    return findings
+
+
+def _named(name: str) -> str:
+    return repr(name) if name else f"{keys.DEFAULT_SCHEDULER!r}"
+
+
+def _class(chosen: Chosen | None) -> str:
+    return repr(chosen.value) if chosen else "none"
+
+
+def _written(merged: Merged) -> Chosen | None:
+    return merged.worker_scheduler or merged.leader_scheduler

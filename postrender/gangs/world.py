@@ -1,0 +1,188 @@
+"""What can be looked up: runtimes, the cluster's settings, its versions and API list.
+
+Built from the stream, the context and the options; the stream beats the context for one kind, namespace and name.
+"""
+
+from __future__ import annotations
+
+from ..findings import Finding
+from ..manifests.objects import shorten
+from ..record import Record
+from . import keys, settings
+from .resources import Cluster, Lifecycle, Runtime
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypeAlias
+
+    from ..options import Options
+    from .resources import Object, Workload
+
+    Said: TypeAlias = tuple[Finding, Lifecycle | Cluster | Runtime | None, int]
+
+# A chain of inheritance has at most as many parents, by OME's documentation of runtime inheritance.
+MOST_PARENTS = 5
+_CRD = ("scheduling.x-k8s.io/v1alpha1", "scheduling.x-k8s.io/v1alpha1/PodGroup")
+_REPLICAS = "ome.io/v1beta1/InferenceReplica"
+
+
+class Resolved(Record):
+    """The runtimes of a service, the nearest first; `missing` says what is not known, empty if all is."""
+
+    runtimes: tuple[Runtime, ...]
+    missing: str = ""
+    finding: Said | None = None
+
+
+class World:
+    """What is known beyond the services themselves; `findings` collects what is wrong with that."""
+
+    def __init__(self, held: Iterable[Object], options: Options) -> None:
+        """Index what the stream and the context hold, the stream last."""
+        self.options = options
+        self.findings: list[Said] = []
+        self._settings: settings.Settings | None = None
+        self._values: Lifecycle | None = None
+        self.runtimes: dict[tuple[str, str, str], Runtime] = {}
+        self.config: Lifecycle | None = None
+        self.cluster: Cluster | None = None
+        earlier: list[tuple[tuple[str, str, str], Runtime]] = []
+        for one in held:
+            if isinstance(one, Runtime):
+                namespace = self.namespace(one)
+                for number, name in enumerate(one.names):
+                    if number:
+                        earlier.append(((one.kind, namespace, name), one))
+                    else:
+                        self.runtimes[one.kind, namespace, name] = one
+            elif isinstance(one, Lifecycle):
+                if one.whole:
+                    self.config = one
+                else:
+                    self._values = one
+            elif isinstance(one, Cluster):
+                self.cluster = one
+        for key, runtime in earlier:
+            self.runtimes.setdefault(key, runtime)
+        self.ome = self._ome()
+        self.api_versions = frozenset(options.api_versions or (self.cluster.api_versions if self.cluster else ()))
+
+    def namespace(self, one: Workload | Runtime) -> str:
+        """Return the namespace of an object for look-ups."""
+        if isinstance(one, Runtime) and one.kind == keys.CLUSTER_SERVING_RUNTIME:
+            return ""
+        return one.namespace or self.options.namespace
+
+    @property
+    def whole(self) -> bool:
+        """Whether the context claims to hold all that the cluster knows."""
+        return self.cluster is not None
+
+    @property
+    def serves_pod_groups(self) -> bool:
+        """Whether the PodGroup CRD is there, as far as is known."""
+        return not self.api_versions or not self.api_versions.isdisjoint(_CRD)
+
+    @property
+    def ome_makes_pod_groups(self) -> bool:
+        """Whether an OME is there that makes PodGroups itself: from 1.3 on, where their CRD is served."""
+        return _REPLICAS in self.api_versions and not self.api_versions.isdisjoint(_CRD)
+
+    def _ome(self) -> tuple[int, int] | None:
+        if self.options.ome:
+            return version(self.options.ome)
+        said = self.cluster.ome if self.cluster else None
+        if said is None:
+            return None
+        try:
+            return version(str(said.value))
+        except ValueError as error:
+            finding = Finding("invalid-field", str(error), "write one such as 1.3", field="spec.omeVersion")
+            self.findings.append((finding, self.cluster, said.at))
+            return None
+
+    # Settings
+
+    @property
+    def settings(self) -> settings.Settings:
+        """The cluster's timeouts, settled when first asked for."""
+        if self._settings is None:
+            files = tuple(file for file in (self._values, self.config) if file is not None)
+            self._settings, findings = settings.settle(self.options, files)
+            self.findings.extend(findings)
+        return self._settings
+
+    # Runtimes
+
+    def resolve(self, workload: Workload) -> Resolved:
+        """Return the runtimes that a service gets its components from."""
+        ref = workload.runtime
+        if workload.kind == keys.INFERENCE_REPLICA:
+            return Resolved((), f"the runtime {ref.name!r}" if ref.name else "")
+        if not ref.name:
+            return Resolved((), "" if self._can_only_be_single(workload) else "the runtime that OME will choose")
+        found = self._find(ref.kind, self.namespace(workload), ref.name)
+        if found is None:
+            return Resolved((), f"the runtime {ref.name!r}")
+        return self._chain(found)
+
+    def _find(self, kind: str, namespace: str, name: str) -> Runtime | None:
+        """Look a name up: cluster-wide first, unless a runtime of the namespace is asked for, as OME 1.3 does."""
+        if kind in ("", keys.CLUSTER_SERVING_RUNTIME):
+            found = self.runtimes.get((keys.CLUSTER_SERVING_RUNTIME, "", name))
+            return found or self.runtimes.get((keys.SERVING_RUNTIME, namespace, name))
+        return self.runtimes.get((kind, namespace, name))
+
+    def _chain(self, runtime: Runtime) -> Resolved:
+        """Follow `ome.io/inherit-from`: a cluster-wide one looks at cluster-wide ones only."""
+        chain = [runtime]
+        while (parent := chain[-1].parent) is not None:
+            child, name = chain[-1], str(parent.value)
+            own = None
+            if child.kind == keys.SERVING_RUNTIME:
+                own = self.runtimes.get((keys.SERVING_RUNTIME, self.namespace(child), name))
+            found = own or self.runtimes.get((keys.CLUSTER_SERVING_RUNTIME, "", name))
+            if found is None:
+                return Resolved(tuple(chain), f"the runtime {name!r}, which {child.title} inherits from,")
+            if found in chain or len(chain) > MOST_PARENTS:
+                message = (
+                    f"{child.title} inherits from itself in the end"
+                    if found in chain
+                    else f"more than {MOST_PARENTS} runtimes inherit from each other"
+                )
+                finding = Finding(
+                    "invalid-field",
+                    message,
+                    "end the chain of runtimes",
+                    field=f"metadata.annotations[{keys.INHERIT_FROM}]",
+                )
+                return Resolved(tuple(chain), "", (finding, child, parent.at))
+            chain.append(found)
+        return Resolved(tuple(chain))
+
+    def _can_only_be_single(self, workload: Workload) -> bool:
+        """Return whether none of the runtimes that OME could choose has leader, worker or a mode, and all are known."""
+        if not self.whole:
+            return False
+        wanted = {component.name for component in workload.components}
+        namespace = self.namespace(workload)
+        return not any(
+            component.name in wanted and (component.leader or component.worker or component.mode)
+            for (kind, where, _), runtime in self.runtimes.items()
+            if not runtime.disabled and (kind == keys.CLUSTER_SERVING_RUNTIME or where == namespace)
+            for component in runtime.components
+        )
+
+
+def version(text: str) -> tuple[int, int]:
+    """Return major and minor of a version such as `1.3`, `v1.2.2` or `1.3.0-rc1`; raises ValueError for anything else.
+
+    >>> version("v1.2.2")
+    (1, 2)
+    """
+    major, _, rest = text.removeprefix("v").partition(".")
+    minor = rest.split(".")[0].partition("-")[0]
+    if not (major.isdigit() and minor.isdigit() and text.isascii()):
+        raise ValueError(f"{shorten(text)!r} is no version of OME")
+    return int(major), int(minor)

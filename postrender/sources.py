@@ -1,0 +1,274 @@
+"""Where an option's value comes from: flag > environment > config file > context > default; each with its origin.
+
+What a context's `Cluster` document says is looked up when the context is read (gangs/world.py), for it may stand in any
+of its files. All else becomes Options here, files read.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .findings import ACCEPTABLE, ERROR, SEVERITIES
+from .gangs import lifecycle
+from .gangs.world import version
+from .manifests import objects, stream, tree
+from .options import (
+    CHOICE,
+    CODES,
+    DURATION,
+    FILE,
+    FILES,
+    LIST,
+    NUMBER,
+    SWITCH,
+    TABLE,
+    VERSION,
+    Form,
+    Option,
+    Options,
+    Source,
+)
+from .record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, TypeAlias
+
+    # What was given for an option: a word, or several for a list.
+    Words: TypeAlias = str | Sequence[str]
+
+PREFIX = "POSTRENDER_"
+CONFIG = "config"
+_CONFIG_NAME = PREFIX + "CONFIG"
+# Read elsewhere.
+_OTHERS = (_CONFIG_NAME, PREFIX + "DEBUG")
+# What Kubernetes puts into every pod for a Service named postrender or postrender-*.
+_LINKS = ("_SERVICE_HOST", "_SERVICE_PORT", "_PORT")
+_MOST_SPARES = 1_000
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+class Misuse(Exception):  # noqa: N818 - the user's, not ours
+    """Raised where an option is unknown or its value is none of its kind; the message names where it was set."""
+
+
+class Unreadable(Exception):  # noqa: N818 - it names a file that is so
+    """Raised where a file that an option names cannot be read."""
+
+
+class Settled(Record):
+    """All options, settled."""
+
+    options: Options
+    form: Form
+
+
+class Given(Record):
+    """What one source gives for an option: the words, where they were written, and the folder that paths start from."""
+
+    words: Words
+    origin: str
+    folder: str = ""
+
+
+def settle(flags: Mapping[str, Words], environ: Mapping[str, str]) -> Settled:
+    """Return the options that flags, environment and config file come to.
+
+    `flags` are those of the command line by the names of the table, and `config`. Raises Misuse or Unreadable.
+    """
+    _check_names(environ)
+    config = _one(flags.get(CONFIG)) or environ.get(_CONFIG_NAME, "")
+    layers = [dict(_from_flags(flags)), dict(_from_environment(environ)), _from_file(config) if config else {}]
+    values: dict[str, Any] = {}
+    origins = []
+    for option in TABLE:
+        given = next((layer[option.name] for layer in layers if option.name in layer), None)
+        if given is not None:
+            values[option.field] = _value(option, given)
+            origins.append((option.name, given.origin))
+    form = {field: values.pop(field) for field in Form._fields if field in values}
+    return Settled(Options(**values, origins=tuple(origins)), Form(**form))
+
+
+def _check_names(environ: Mapping[str, str]) -> None:
+    known = {option.environment for option in TABLE}
+    for name in sorted(environ):
+        ours = name.startswith(PREFIX) and environ[name] and not any(link in name for link in _LINKS)
+        if ours and name not in known and name not in _OTHERS:
+            raise Misuse(f"{name}: there is no such option{_meant(name, known)}")
+
+
+def _from_flags(flags: Mapping[str, Words]) -> Iterator[tuple[str, Given]]:
+    for name, words in flags.items():
+        if name != CONFIG and words:
+            yield name, Given(words, f"--{name}")
+
+
+def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Given]]:
+    """Yield what is set; hosts pass variables that nobody set as empty ones."""
+    for option in TABLE:
+        for name in (option.environment, *option.names):
+            if environ.get(name):
+                yield option.name, Given(environ[name], name)
+                break
+
+
+def _from_file(path: str) -> dict[str, Given]:
+    """Return what a config file says: a map of options by name, values as they are written."""
+    data = _bytes(path)
+    try:
+        written = _map(tree.read(data))
+    except tree.Unfit as unfit:
+        field = f"{unfit.field}: " if unfit.field else ""
+        remedy = f"; {unfit.remedy}" if unfit.remedy else ""
+        raise Misuse(f"{path}:{_line(data, unfit.index)}: {field}{unfit.message}{remedy}") from None
+    folder = os.path.dirname(path)
+    return {name: Given(words, f"{path}:{_line(data, at)}: {name}", folder) for name, words, at in written}
+
+
+def _map(root: tree.Node | None) -> list[tuple[str, Words, int]]:
+    """Return the options that a config file sets: name, words, and where these stand."""
+    if root is None or root.null():
+        return []
+    if root.kind != tree.MAP:
+        raise tree.Unfit("", root.start, "the file is no map of options", "write lines of `name: value`")
+    view = objects.View(root)
+    options = {option.name: option for option in TABLE}
+    written = []
+    for name, at in view.own_keys():
+        if name not in options:
+            raise tree.Unfit("", at, f"{name}: there is no such option{_meant(name, options)}", "")
+        found = _written(view, options[name])
+        if found is not None:
+            written.append((name, *found))
+    return written
+
+
+def _written(view: objects.View, option: Option) -> tuple[Words, int] | None:
+    """Return what stands at an option, a list for a list, and where; None where nothing does."""
+    if option.kind in (LIST, CODES, FILES) and (found := view.words(option.name)) is not None:
+        return ([str(one.value) for one in found], found[0].at) if found else None
+    one = view.written(option.name)
+    return (str(one.value), one.at) if one is not None and one.value else None
+
+
+def _line(data: bytes, index: int) -> str:
+    place = stream.Places(data, [stream.Span(0, len(data), len(data))]).place(0, index)
+    return f"{place.line}:{place.column}"
+
+
+def _value(option: Option, given: Given) -> Any:
+    """Return the value of an option from its words; raises Misuse where they are none of its kind."""
+    try:
+        if option.kind in (LIST, CODES):
+            return _codes(_split(given.words)) if option.kind == CODES else _split(given.words)
+        if option.kind == FILES:
+            return tuple(source for path in _split(given.words) for source in _sources(_joined(given, path)))
+        word = _one(given.words)
+        if option.kind == FILE:
+            path = _joined(given, word)
+            return Source(path, _bytes(path))
+        return _PARSERS[option.kind](option, word)
+    except ValueError as error:
+        raise Misuse(f"{given.origin}: {error}") from None
+    except Unreadable as error:
+        raise Unreadable(f"{given.origin}: {error}") from None
+
+
+def _one(words: Words | None) -> str:
+    """Return the word of an option that takes one; of several the last counts, as flags go."""
+    return words if isinstance(words, str) else words[-1] if words else ""
+
+
+def _split(words: Words) -> tuple[str, ...]:
+    listed = [words] if isinstance(words, str) else words
+    return tuple(one.strip() for word in listed for one in word.split(",") if one.strip())
+
+
+def _codes(codes: tuple[str, ...]) -> tuple[str, ...]:
+    for code in codes:
+        if code not in SEVERITIES:
+            raise ValueError(f"{code!r} is no finding{_meant(code, SEVERITIES)}")
+        if SEVERITIES[code] == ERROR and code not in ACCEPTABLE:
+            raise ValueError(f"{code!r} cannot be accepted: there would be no sound output")
+    return codes
+
+
+def _version(_: Option, word: str) -> str:
+    if version(word) < (1, 3):
+        raise ValueError(f"OME {word}: versions below 1.3 are not handled yet")
+    return word
+
+
+def _duration(_: Option, word: str) -> int:
+    try:
+        value = lifecycle.parse(word)
+    except ValueError as error:
+        raise ValueError(f"{word!r} is no duration: {error}; write one such as 90s, 30m or 1h30m") from None
+    if value < 0:
+        raise ValueError(f"{word!r} is negative; write 0 for none")
+    return value
+
+
+def _number(_: Option, word: str) -> int:
+    if not (word.isascii() and word.isdigit() and len(word) <= 4 and int(word) <= _MOST_SPARES):
+        raise ValueError(f"{word!r} is no number from 0 to {_MOST_SPARES:,}")
+    return int(word)
+
+
+def _switch(_: Option, word: str) -> bool:
+    if word not in ("true", "false", "1", "0"):
+        raise ValueError(f"{word!r}: write true or false")
+    return word in ("true", "1")
+
+
+def _choice(option: Option, word: str) -> str:
+    if word not in option.choices:
+        raise ValueError(f"{word!r} is none of {', '.join(option.choices)}")
+    return word
+
+
+def _text(_: Option, word: str) -> str:
+    if not word.isprintable() or word != word.strip():
+        raise ValueError(f"{word!r} is no name")
+    return word
+
+
+_PARSERS = {VERSION: _version, DURATION: _duration, NUMBER: _number, SWITCH: _switch, CHOICE: _choice, "text": _text}
+
+
+def _joined(given: Given, path: str) -> str:
+    return os.path.join(given.folder, path)
+
+
+def _sources(path: str) -> Iterator[Source]:
+    """Yield the files that a path names: itself, or the manifests in the folder, in the order of their names."""
+    if not os.path.isdir(path):
+        yield Source(path, _bytes(path))
+        return
+    empty = True
+    for folder, folders, files in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if name.endswith(_SUFFIXES) and not name.startswith("."):
+                empty = False
+                inner = os.path.join(folder, name)
+                yield Source(inner, _bytes(inner))
+    if empty:
+        raise Unreadable(f"{path} holds no file that ends in {', '.join(_SUFFIXES)}")
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def _meant(name: str, known: Mapping[str, Any] | set[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f"; did you mean {near[0]}?" if near else ""

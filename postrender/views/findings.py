@@ -1,0 +1,104 @@
+"""Findings as lines: text for people, JSON for programs, annotations for GitHub."""
+
+from __future__ import annotations
+
+from ..findings import ALWAYS, ERROR, NOTE, WARNING
+from ..options import Form
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ..findings import Finding
+
+_DEFAULT = Form()
+_ORDER = {ERROR: 0, WARNING: 1, NOTE: 2}
+
+
+def lines(findings: Iterable[Finding], file: str, form: Form | None = None) -> Iterator[str]:
+    """Yield one line for each finding that is shown, errors first; `file` is what the stream was read from."""
+    form = form or _DEFAULT
+    write = _FORMS[form.format]
+    for finding in sorted(findings, key=_severity):
+        if form.verbose or finding.severity != NOTE or finding.code in ALWAYS:
+            yield write(finding, file)
+
+
+def _severity(finding: Finding) -> int:
+    return _ORDER[finding.severity]
+
+
+def text(finding: Finding, file: str) -> str:
+    """Return one line: where, which object and field, what is wrong, what to do, and the code to look up."""
+    where = ""
+    if finding.place is not None:
+        where = f"{finding.place.file or file}:{finding.place.line}:{finding.place.column}"
+        where += f" ({finding.place.source}): " if finding.place.source else ": "
+    return _printable(f"postrender: {finding.severity}: {where}{_what(finding)}")
+
+
+def _what(finding: Finding) -> str:
+    """Return a finding without severity and place."""
+    who = _who(finding)
+    field = f"{finding.field}: " if finding.field else ""
+    return f"{who + ': ' if who else ''}{field}{finding.message}; {finding.remedy} [{finding.code}]"
+
+
+def _who(finding: Finding) -> str:
+    ref = finding.ref
+    return "/".join(part for part in (ref.kind, ref.namespace, ref.name) if part) if ref else ""
+
+
+def _printable(line: str) -> str:
+    """Return a line in which nothing moves the cursor or colors the terminal: what we print comes from others."""
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in line)
+
+
+def json(finding: Finding, file: str) -> str:
+    """Return one JSON object, as `postrender schema finding` describes it."""
+    from json import dumps
+
+    ref, place = finding.ref, finding.place
+    return dumps(
+        {
+            "severity": finding.severity,
+            "code": finding.code,
+            "message": finding.message,
+            "remedy": finding.remedy,
+            "object": {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name} if ref else None,
+            "field": finding.field or None,
+            "file": (place.file or file) if place else None,
+            "line": place.line if place else None,
+            "column": place.column if place else None,
+            "source": (place.source or None) if place else None,
+        }
+    )
+
+
+_COMMANDS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
+
+
+def github(finding: Finding, file: str) -> str:
+    """Return a workflow command: an annotation at the line, where the stream is a file of the repository."""
+    place = finding.place
+    properties = {"title": f"postrender {finding.code}"}
+    message = _what(finding)
+    if place is not None:
+        name = place.file or file
+        if name.startswith("<"):
+            where = f"line {place.line} of the stream"
+            message = f"{place.source + ', ' if place.source else ''}{where}: {message}"
+        else:
+            properties = {"file": name, "line": str(place.line), "col": str(place.column), **properties}
+    held = ",".join(f"{key}={_escaped(value, ':,')}" for key, value in properties.items())
+    return f"::{_COMMANDS[finding.severity]} {held}::{_escaped(_printable(message))}"
+
+
+def _escaped(value: str, more: str = "") -> str:
+    """Return a value as GitHub's runner unescapes it."""
+    for char in "%\r\n" + more:
+        value = value.replace(char, f"%{ord(char):02X}")
+    return value
+
+
+_FORMS = {"text": text, "json": json, "github": github}

@@ -1,0 +1,77 @@
+"""JSON schemas: of a config file, made from the table of options, and of a finding."""
+
+from __future__ import annotations
+
+from ..findings import ACCEPTABLE, ERROR, NOTE, SEVERITIES, WARNING
+from ..options import CHOICE, CODES, DURATION, FILES, LIST, NUMBER, SWITCH, TABLE, VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..options import Option
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_NAME = {"type": "string", "minLength": 1}
+
+
+def config() -> dict[str, Any]:
+    """Return the schema of a config file: each option of the table, and nothing else."""
+    return {
+        "$schema": _DIALECT,
+        "title": "postrender config",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {option.name: {"description": option.help, **_of(option)} for option in TABLE},
+    }
+
+
+def finding() -> dict[str, Any]:
+    """Return the schema of one line of `--format json`."""
+    words = {"type": ["string", "null"]}
+    number = {"type": ["integer", "null"], "minimum": 1}
+    properties = {
+        "severity": {"enum": [ERROR, WARNING, NOTE]},
+        "code": {"enum": list(SEVERITIES)},
+        "message": {"type": "string"},
+        "remedy": {"type": "string"},
+        "object": {
+            "type": ["object", "null"],
+            "properties": {key: {"type": "string"} for key in ("kind", "namespace", "name")},
+            "required": ["kind", "namespace", "name"],
+            "additionalProperties": False,
+        },
+        "field": words,
+        "file": words,
+        "line": number,
+        "column": number,
+        "source": words,
+    }
+    return {
+        "$schema": _DIALECT,
+        "title": "postrender finding",
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _of(option: Option) -> dict[str, Any]:
+    """Return the schema of an option's value; a list may be written as one word too."""
+    if option.kind in (LIST, FILES):
+        return {"oneOf": [_NAME, {"type": "array", "items": _NAME}]}
+    if option.kind == CODES:
+        code = {"enum": [code for code in SEVERITIES if SEVERITIES[code] != ERROR or code in ACCEPTABLE]}
+        return {"oneOf": [code, {"type": "array", "items": code}]}
+    if option.kind == CHOICE:
+        return {"enum": list(option.choices)}
+    if option.kind == NUMBER:
+        return {"type": "integer", "minimum": 0, "maximum": 1000}
+    if option.kind == SWITCH:
+        return {"type": "boolean"}
+    if option.kind == VERSION:
+        return {"type": ["string", "number"]}
+    if option.kind == DURATION:
+        return {"type": "string", "pattern": r"^\+?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"}
+    return _NAME
