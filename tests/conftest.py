@@ -54,7 +54,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for tally in SHOWN:
-        terminalreporter.section(f"properties: {tally.title}" if hasattr(tally, "title") else "properties")
+        terminalreporter.section(tally.heading())
         for line in tally.lines():
             terminalreporter.write_line(line)
     if config.getoption("--promises"):

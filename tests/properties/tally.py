@@ -26,5 +26,8 @@ class Tally:
     def under(self, prefix: str) -> int:
         return sum(number for what, number in self.counts.items() if what.startswith(prefix))
 
+    def heading(self) -> str:
+        return f"properties: {self.title}"
+
     def lines(self) -> list[str]:
         return [self.title] + [f"  {number:7}  {what}" for what, number in sorted(self.counts.items())]

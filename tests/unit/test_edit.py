@@ -2,7 +2,7 @@
 
 import pytest
 
-from postrender.findings import Refusal
+from postrender.findings import Place, Refusal
 from postrender.manifests import edit, editor, lookup, stream, tree
 from postrender.manifests.change import Add, Replace, Set, Spot
 
@@ -41,7 +41,7 @@ def test_a_refusal_in_a_later_document_counts_from_the_top():
     data = b"---\na: 1\n---\n# Source: chart/templates/x.yaml\nspec: {labels: 5}\n"
     with pytest.raises(Refusal) as refused:
         splice(data, LABEL._replace(spot=Spot(1)))
-    assert refused.value.finding.place == (5, 16, "chart/templates/x.yaml")
+    assert refused.value.finding.place == Place(5, 16, "chart/templates/x.yaml")
 
 
 def test_what_is_read_back_must_be_the_input_plus_the_change(monkeypatch):

@@ -34,7 +34,11 @@ def run(data: bytes, **more: object) -> subprocess.CompletedProcess[bytes]:
 def test_the_public_function_gives_bytes_and_findings():
     rendered = postrender.render(SERVICE)
     assert b"name: qwen-engine-0\n" in rendered.data
-    assert [finding.code for finding in rendered.findings] == ["runtime-unresolved"]
+    assert [finding.code for finding in rendered.findings] == [
+        "surge-without-spare",
+        "runtime-unresolved",
+        "ome-not-said",
+    ]
     assert not rendered.refused
 
 
@@ -193,7 +197,7 @@ def test_a_terminal_on_stdin_gets_help():
         os.close(master)
         os.close(slave)
     assert done.returncode == 2
-    assert done.stdout.startswith(b"Usage: postrender [FILE] | COMMAND")
+    assert done.stdout.startswith(b"Usage: postrender [OPTION]... [FILE] | COMMAND")
     assert b"Exit codes:" in done.stdout
 
 

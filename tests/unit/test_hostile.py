@@ -9,7 +9,10 @@ import subprocess
 
 import pytest
 
-from postrender.manifests import lookup, tree
+from postrender import render
+from postrender.manifests import lookup, scalars, stream, tree
+from postrender.options import Form, Options
+from postrender.views import findings
 from tests.unit.test_filter import SCRIPT
 
 HEAD = b"apiVersion: ome.io/v1beta1\nkind: InferenceService\nmetadata:\n  name: a\n"
@@ -155,21 +158,41 @@ HOSTILE_NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", HOSTILE_NAMES)
-def test_a_hostile_name_injects_nothing(name):
-    from postrender import render
-    from postrender.manifests import scalars, stream
+FORMS = [Form(name, verbose=True) for name in ("text", "json", "github")]
 
+
+def shown(rendered):
+    """Every line that is said of a result, in every form."""
+    return [line for form in FORMS for line in findings.lines(rendered.findings, "x", form)]
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTILE_NAMES if name != "y"])
+@pytest.mark.parametrize("field", [b"name: a", b"namespace: b"])
+def test_a_hostile_name_is_refused(name, field):
     quoted = scalars.quote(name).encode()
-    rendered = render(HEAD.replace(b"name: a", b"name: " + quoted) + ENGINE)
+    head = HEAD.replace(b"name: a", b"name: a\n  namespace: b")
+    rendered = render(head.replace(field, field.partition(b" ")[0] + b" " + quoted) + ENGINE)
+    if field == b"namespace: b" and name == "1e3":  # a DNS label
+        assert not rendered.refused
+        return
+    assert [finding.code for finding in rendered.findings if finding.severity == "error"] == ["invalid-field"]
+    assert all(line.isprintable() for line in shown(rendered))
+
+
+@pytest.mark.parametrize("text", HOSTILE_NAMES)
+def test_a_hostile_text_injects_nothing(text):
+    """What goes into a PodGroup and into a service: a topology key, an annotation, a scheduler's name."""
+    quoted = scalars.quote(text).encode()
+    head = HEAD.replace(b"name: a", b"name: a\n  annotations: {helm.sh/hook: " + quoted + b"}")
+    engine = ENGINE.replace(b"engine: {", b"engine: {topologyKey: " + quoted + b", ")
+    rendered = render(head + engine, Options(scheduler_name=text))
     assert not rendered.refused
     documents = [tree.read(stream.document(rendered.data, span)) for span in stream.cut(rendered.data)]
     assert [lookup.value_at(root, ("kind",)) for root in documents] == ["PodGroup", "InferenceService"]
-    assert lookup.value_at(documents[0], ("metadata", "labels", "ome.io/inferenceservice")) == name
-    for finding in rendered.findings:
-        from postrender.views.text import line
-
-        assert line(finding, "x").isprintable()
+    for key in ("ome.io/topology-key", "helm.sh/hook"):
+        assert lookup.value_at(documents[0], ("metadata", "annotations", key)) == text
+    assert lookup.value_at(documents[1], ("spec", "engine", "leader", "schedulerName")) == text
+    assert all(line.isprintable() for line in shown(rendered))
 
 
 def test_work_grows_with_the_input_only(monkeypatch):
