@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 STREAM := examples/pipe/input.yaml
 
-.PHONY: help setup demo test golden lint type fuzz bench mutants e2e all clean
+.PHONY: help setup demo test corpus golden lint type fuzz bench mutants e2e all clean
 .DEFAULT_GOAL := help
 
 help: ## print this help
@@ -27,6 +27,9 @@ demo: $(READY) ## show what postrender does to a rendered stream, as a diff
 
 test: $(READY) ## unit tests, golden cases, properties, layers, docs, promises (under a minute)
 	$(BIN)/python -m pytest --quiet --promises --ignore=tests/oracles --ignore=tests/e2e tests
+
+corpus: $(READY) ## run the filter twice on every manifest of a folder: make corpus DIR=path
+	$(BIN)/python tests/corpus/run.py "$(DIR)"
 
 golden: $(READY) ## rewrite the expectations of the golden cases; read the diff before you commit it
 	-$(BIN)/python -m pytest --quiet --update tests/test_cases.py

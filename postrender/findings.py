@@ -29,6 +29,7 @@ SEVERITIES = {
     "gang-unknown": WARNING,
     "runtime-unresolved": WARNING,
     "runtime-pinned": WARNING,
+    "ambiguous-context": WARNING,
     "no-gang-scheduler": WARNING,
     "mixed-schedulers": WARNING,
     "mixed-priorities": WARNING,

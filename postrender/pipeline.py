@@ -168,6 +168,11 @@ class _Context:
 
 def decide(read_stream: Stream, options: Options = DEFAULTS) -> Plan:
     """Return the gangs, changes and findings for a stream."""
+    return _decide(read_stream, read_stream.workloads, options, True)
+
+
+def _decide(read_stream: Stream, workloads: Iterable[Workload], options: Options, keep: bool) -> Plan:
+    """Return the same for workloads handed over one at a time; without the gangs unless they are to be kept."""
     places = stream.Places(read_stream.data, read_stream.spans)
     context = _Context(options) if options.context or options.ome_values else None
     files = context.files if context else []
@@ -177,7 +182,7 @@ def decide(read_stream: Stream, options: Options = DEFAULTS) -> Plan:
 
     # The stream's come last, for they win.
     held = (*context.objects, *read_stream.others) if context else read_stream.others
-    planned = plan(read_stream.workloads, read_stream.pod_groups, World(held, options), place)
+    planned = plan(workloads, read_stream.pod_groups, World(held, options), place, keep)
     if context is None or not context.findings:
         return planned
     return planned._replace(findings=(*context.findings, *planned.findings))
@@ -197,21 +202,31 @@ def render(data: bytes, options: Options = DEFAULTS) -> Rendered:
     if stream.is_quiet(data, keys.NEEDLES):
         return Rendered(data, ())
     found = read(data)
-    planned = decide(found, options)
+    # What was read of a long list is as large as the list, and so is what comes of it: one goes as the other comes.
+    left = list(found.workloads)
+    left.reverse()
+    found = found._replace(workloads=())
+    planned = _decide(found, _each(left), options, False)
     rendered = Rendered(b"", judged((*found.findings, *planned.findings), options))
-    # What the decision rested on is no longer needed; of a long list it is as large as the list.
-    found = found._replace(workloads=(), pod_groups=(), others=())
-    planned = planned._replace(gangs=())
     if rendered.refused:
         return rendered
+    # The iterator is the only holder of the changes, and each goes when it was made.
+    spans, changes = found.spans, iter(planned.changes)
+    del found, planned
     try:
-        return rendered._replace(data=write(found, planned))
+        return rendered._replace(data=edit.splice(data, spans, changes))
     except Refusal as refusal:
         finding = refusal.finding
         for workload in read(data).workloads:
             if workload.spot == refusal.spot:
                 finding = finding._replace(ref=Ref(workload.kind, workload.namespace, workload.name))
         return rendered._replace(findings=(*rendered.findings, finding))
+
+
+def _each(left: list[Workload]) -> Iterator[Workload]:
+    """Yield the workloads from the last on, and hold none that was."""
+    while left:
+        yield left.pop()
 
 
 def judged(findings: Iterable[Finding], options: Options) -> tuple[Finding, ...]:

@@ -13,7 +13,7 @@ from . import keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
     from typing import TypeAlias
 
     from ..manifests.objects import Found
@@ -23,13 +23,20 @@ if TYPE_CHECKING:
 
 
 class Chosen(Record):
-    """A value that won, the object that wrote it and the code point there; `hidden` are those it won over."""
+    """A value that won, the object that wrote it and the code point there; `hidden` are those it won over.
+
+    `field` is the field of the component, or from `spec.` on one above it.
+    """
 
     value: str | int
     layer: Layer
     at: int
     field: str
     hidden: tuple[Chosen, ...] = ()
+
+    def path(self, component: str) -> str:
+        """Return the path of the field in the object that wrote it, as people write it."""
+        return self.field if self.field.startswith("spec.") else self.layer.path(component, self.field)
 
 
 class Merged(Record):
@@ -70,14 +77,14 @@ def merge(workload: Workload, own: Component, runtimes: Sequence[Runtime] = ()) 
         layers.extend((runtime, component) for component in runtime.components if component.name == own.name)
     leaders = [(layer, held.leader) for layer, held in layers if held.leader is not None]
     workers = [(layer, held.worker) for layer, held in layers if held.worker is not None]
-    mode, told = _mode(
-        workload, _first(f"annotations[{keys.DEPLOYMENT_MODE}]", ((layer, held.mode) for layer, held in layers))
-    )
+    mode, told = _mode(workload, _first(layers, "mode", _MODE))
     if not mode:
         mode = keys.OME_NATIVE if leaders or workers else keys.RAW_DEPLOYMENT
-    schedulers = _first("schedulerName", ((layer, held.scheduler) for layer, held in layers), False)
-    last = _first("spec.schedulerName", ((runtime, runtime.scheduler) for runtime in runtimes), False)
-    priorities = _first("priorityClassName", ((layer, held.priority) for layer, held in layers), False)
+    scheduler = _over(
+        _first(layers, "scheduler", "schedulerName", False),
+        _first([(runtime, runtime) for runtime in runtimes], "scheduler", "spec.schedulerName", False),
+    )
+    priority = _first(layers, "priority", "priorityClassName", False)
     return Merged(
         workload,
         own,
@@ -85,44 +92,41 @@ def merge(workload: Workload, own: Component, runtimes: Sequence[Runtime] = ()) 
         bool(workers),
         mode,
         told,
-        _first("worker.size", ((layer, block.size) for layer, block in workers)),
-        _first("minReplicas", ((layer, held.min_replicas) for layer, held in layers)),
-        _first("maxReplicas", ((layer, held.max_replicas) for layer, held in layers), False),
-        _first("lifecycle.instanceReadyTimeout", ((layer, held.ready_timeout) for layer, held in layers)),
-        _first("topologyKey", ((layer, held.topology_key) for layer, held in layers)),
-        _first(f"labels[{keys.POD_GROUP}]", ((layer, held.pod_group) for layer, held in layers)),
-        _first("lifecycle.updateStrategy.type", ((layer, held.update) for layer, held in layers), False),
-        _over(_of_block("leader.schedulerName", leaders, _scheduler), schedulers, last),
-        _over(_of_block("worker.schedulerName", workers, _scheduler), schedulers, last),
-        _over(_of_block("leader.priorityClassName", leaders, _priority), priorities),
-        _over(_of_block("worker.priorityClassName", workers, _priority), priorities),
+        _first(workers, "size", "worker.size"),
+        _first(layers, "min_replicas", "minReplicas"),
+        _first(layers, "max_replicas", "maxReplicas", False),
+        _first(layers, "ready_timeout", "lifecycle.instanceReadyTimeout"),
+        _first(layers, "topology_key", "topologyKey"),
+        _first(layers, "pod_group", _LABEL),
+        _first(layers, "update", "lifecycle.updateStrategy.type", False),
+        _over(_first(leaders, "scheduler", "leader.schedulerName", False), scheduler),
+        _over(_first(workers, "scheduler", "worker.schedulerName", False), scheduler),
+        _over(_first(leaders, "priority", "leader.priorityClassName", False), priority),
+        _over(_first(workers, "priority", "worker.priorityClassName", False), priority),
     )
 
 
-def _first(field: str, held: Iterable[tuple[Layer, Found | None]], empty: bool = True) -> Chosen | None:
-    """Return the first value that is there; `empty` says whether one that is zero or empty is."""
-    found = [Chosen(one.value, layer, one.at, field) for layer, one in held if one is not None and (empty or one.value)]
-    return _over(*found)
+_MODE = f"annotations[{keys.DEPLOYMENT_MODE}]"
+_LABEL = f"labels[{keys.POD_GROUP}]"
 
 
-def _over(*rungs: Chosen | None) -> Chosen | None:
-    """Return the first of several values, the others hidden below it."""
-    there = [rung for rung in rungs if rung is not None]
-    if len(there) < 2:
-        return there[0] if there else None
-    return there[0]._replace(hidden=(*there[0].hidden, *there[1:]))
+def _first(
+    layers: Sequence[tuple[Layer, Component | Block | Runtime]], name: str, field: str, empty: bool = True
+) -> Chosen | None:
+    """Return the first value that is there, the others hidden; `empty` says whether one that is zero or empty is."""
+    chosen: Chosen | None = None
+    for layer, held in layers:
+        found: Found | None = getattr(held, name)
+        if found is not None and (empty or found.value):
+            chosen = _over(chosen, Chosen(found.value, layer, found.at, field))
+    return chosen
 
 
-def _of_block(field: str, blocks: list[tuple[Layer, Block]], get: Callable[[Block], Found | None]) -> Chosen | None:
-    return _first(field, ((layer, get(block)) for layer, block in blocks), False)
-
-
-def _scheduler(block: Block) -> Found | None:
-    return block.scheduler
-
-
-def _priority(block: Block) -> Found | None:
-    return block.priority
+def _over(chosen: Chosen | None, other: Chosen | None) -> Chosen | None:
+    """Return a value laid over another, which it hides."""
+    if chosen is None or other is None:
+        return chosen or other
+    return chosen._replace(hidden=(*chosen.hidden, other, *other.hidden))
 
 
 def _mode(workload: Workload, annotation: Chosen | None) -> tuple[str, Chosen | None]:

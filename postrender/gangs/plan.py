@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from ..findings import Finding, Ref
 from ..manifests.change import Add, Replace, Set
 from ..manifests.objects import shorten
@@ -11,7 +13,7 @@ from .merge import merge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import TypeAlias
 
     from ..findings import Place
@@ -37,13 +39,14 @@ class Plan(Record):
 class _Planner:
     """Collects the plan."""
 
-    def __init__(self, groups: Sequence[PodGroup], world: World, place: Placer) -> None:
+    def __init__(self, groups: Sequence[PodGroup], world: World, place: Placer, keep: bool) -> None:
+        self.keep = keep
         self.world = world
         self.place = place
         self.groups: dict[tuple[str, str], list[PodGroup]] = {}
         for group in groups:
             self.groups.setdefault((group.namespace, group.name), []).append(group)
-        self.needed: dict[tuple[str, str], Workload] = {}
+        self.needed: dict[tuple[str, str], Ref] = {}
         self.namespaces: dict[str, str] = {}
         self.gangs: list[Gang] = []
         self.changes: list[Change] = []
@@ -52,8 +55,7 @@ class _Planner:
         self.ref = Ref("", "", "")
 
     def workload(self, workload: Workload) -> None:
-        """Plan one workload."""
-        self.ref = Ref(workload.kind, workload.namespace, workload.name)
+        """Plan the workload at hand."""
         if workload.virtual:
             return
         resolved = self.world.resolve(workload)
@@ -66,21 +68,22 @@ class _Planner:
             shape = shapes.shape(merged, self.world, resolved.missing)
             self.version_matters = self.version_matters or merged.leader or merged.worker
             for finding, layer, index in shape.findings:
-                self.say(finding._replace(raised=finding.code == "gang-unknown" and self.world.whole), layer, index)
+                self.say(finding, layer, index, raised=finding.code == "gang-unknown" and self.world.whole)
             self.component(merged, shape)
             ganged = ganged or shape.ganged
         if not ganged:
             return
         ref = workload.runtime
         if resolved.missing:
-            self.say(_unresolved(resolved.missing)._replace(raised=self.world.whole), workload, ref.at)
+            self.say(_unresolved(resolved.missing), workload, ref.at, raised=self.world.whole)
         elif ref.pinned is not None:
             self.say(_pinned(ref.name), workload, ref.pinned.at)
 
-    def say(self, finding: Finding, layer: Layer | None, index: int) -> None:
+    def say(self, finding: Finding, layer: Layer, index: int, raised: bool = False) -> None:
         """Keep a finding about the workload at hand, caused by a value of it or of another object."""
-        place = self.place(layer.file, layer.spot, index) if layer is not None else None
-        self.findings.append(finding._replace(ref=self.ref, place=place))
+        place = self.place(layer.file, layer.spot, index)
+        code, message, remedy, _, field, _, _ = finding
+        self.findings.append(Finding(code, message, remedy, self.ref, field, place, raised))
 
     def component(self, merged: Merged, shape: Shape) -> None:
         """Plan what one component comes to."""
@@ -93,16 +96,17 @@ class _Planner:
         if shape.label:
             sets = ((("spec", merged.own.name, "labels", keys.POD_GROUP), shape.label), *sets)
         self.changes.extend(Set(workload.spot, path, value) for path, value in sets)
-        self.gangs.extend(shape.gangs)
+        if self.keep:
+            self.gangs.extend(shape.gangs)
 
     def pod_group(self, gang: Gang) -> None:
         """Add the PodGroup of a gang, or compare it with the one that stands there."""
         wanted = podgroup.value(gang)
         workload = gang.merged.workload
         where = (workload.namespace, gang.name)
-        holder = self.needed.setdefault(where, workload)
-        if holder is not workload:
-            message = f"{podgroup.made_for(holder)} needs a PodGroup {gang.name!r} too"
+        holder = self.needed.setdefault(where, self.ref)
+        if holder is not self.ref:
+            message = f"{holder.kind}/{holder.name} needs a PodGroup {gang.name!r} too"
             self.say(Finding("podgroup-conflict", message, "rename one of the two"), workload, workload.at)
             return
         elsewhere = self.namespaces.setdefault(gang.name, workload.namespace)
@@ -141,7 +145,7 @@ class _Planner:
             "label-taken",
             f"is {shorten(str(held.value))!r}, {_whose(str(held.value), workload)}",
             "remove it, or leave this service to whoever set it",
-            field=held.layer.path(merged.own.name, f"labels[{keys.POD_GROUP}]"),
+            field=held.path(merged.own.name),
         )
         self.say(finding, held.layer, held.at)
         return False
@@ -197,7 +201,9 @@ def _whose(label: str, workload: Workload) -> str:
     return "the PodGroup of another component" if other else "no PodGroup of this service"
 
 
+@cache
 def _unresolved(missing: str) -> Finding:
+    """Return the finding, made once a runtime: thousands of services name a few."""
     return Finding(
         "runtime-unresolved",
         f"{missing} is not read: what it says of mode, size, timeout, topology or scheduler does not count here",
@@ -215,17 +221,20 @@ def _pinned(name: str) -> Finding:
     )
 
 
-def plan(workloads: Sequence[Workload], groups: Sequence[PodGroup], world: World, place: Placer) -> Plan:
-    """Return the plan for a whole stream."""
-    planner = _Planner(groups, world, place)
-    seen: dict[tuple[str, str, str], Workload] = {}
+def plan(
+    workloads: Iterable[Workload], groups: Sequence[PodGroup], world: World, place: Placer, keep: bool = True
+) -> Plan:
+    """Return the plan for a whole stream; without the gangs, which hold all that decided them, if `keep` is False."""
+    planner = _Planner(groups, world, place, keep)
+    seen: dict[Ref, tuple[Spot, int]] = {}
     for workload in workloads:
-        first = seen.setdefault((workload.kind, workload.namespace, workload.name), workload)
-        if first is workload:
+        planner.ref = Ref(workload.kind, workload.namespace, workload.name)
+        here = (workload.spot, workload.at)
+        spot, at = seen.setdefault(planner.ref, here)
+        if spot is workload.spot:
             planner.workload(workload)
             continue
-        planner.ref = Ref(workload.kind, workload.namespace, workload.name)
-        line = place(first.file, first.spot, first.at).line
+        line = place(workload.file, spot, at).line
         finding = Finding(
             "duplicate-service",
             f"the service stands twice; the first is on line {line}",

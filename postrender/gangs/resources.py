@@ -85,6 +85,11 @@ class Workload(Record):
         """Only what stands in the stream is planned."""
         return STREAM
 
+    @property
+    def title(self) -> str:
+        """How messages name it."""
+        return f"{self.kind} {self.name!r}"
+
     def path(self, component: str, field: str) -> str:
         """Return the path of a component's field, as people write it."""
         if self.kind == keys.INFERENCE_SERVICE:

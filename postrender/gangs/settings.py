@@ -62,7 +62,8 @@ def settle(options: Options, files: tuple[Lifecycle, ...]) -> tuple[Settings, tu
     least = _setting(LEAST, options, files, wrong.append)
     most = _setting(MOST, options, files, wrong.append)
     none = Setting(0, "no clamp")
-    if not (least.value or most.value):
+    off = any(one.value == 0 and one.file is None and one.origin != _INSTALL for one in (least, most))
+    if off or not (least.value or most.value):
         least = most = none
     elif not 0 < least.value <= most.value:
         missing = most if least.value else least

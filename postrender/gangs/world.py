@@ -9,7 +9,7 @@ from ..findings import Finding
 from ..manifests.objects import shorten
 from ..record import Record
 from . import keys, settings
-from .resources import Cluster, Lifecycle, Runtime
+from .resources import STREAM, Cluster, Lifecycle, Runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,11 +28,14 @@ _REPLICAS = "ome.io/v1beta1/InferenceReplica"
 
 
 class Resolved(Record):
-    """The runtimes of a service, the nearest first; `missing` says what is not known, empty if all is."""
+    """The runtimes of a service, the nearest first; `missing` says what is not known, empty if all is.
+
+    `finding` is what keeps them from being used, with the runtime and the code point of its cause.
+    """
 
     runtimes: tuple[Runtime, ...]
     missing: str = ""
-    finding: Said | None = None
+    finding: tuple[Finding, Runtime, int] | None = None
 
 
 class World:
@@ -48,16 +51,17 @@ class World:
         self.config: Lifecycle | None = None
         self.cluster: Cluster | None = None
         earlier: list[tuple[tuple[str, str, str], Runtime]] = []
+        self._rivals: dict[int, Runtime | Lifecycle] = {}  # by id: what a later one of the same name has replaced
         for one in held:
             if isinstance(one, Runtime):
                 namespace = self.namespace(one)
-                for number, name in enumerate(one.names):
-                    if number:
-                        earlier.append(((one.kind, namespace, name), one))
-                    else:
-                        self.runtimes[one.kind, namespace, name] = one
+                keyed = [(one.kind, namespace, name) for name in one.names]
+                self._replace(self.runtimes.get(keyed[0]), one)
+                self.runtimes[keyed[0]] = one
+                earlier.extend((key, one) for key in keyed[1:])
             elif isinstance(one, Lifecycle):
                 if one.whole:
+                    self._replace(self.config, one)
                     self.config = one
                 else:
                     self._values = one
@@ -67,6 +71,21 @@ class World:
             self.runtimes.setdefault(key, runtime)
         self.ome = self._ome()
         self.api_versions = frozenset(options.api_versions or (self.cluster.api_versions if self.cluster else ()))
+
+    def _replace(self, former: Runtime | Lifecycle | None, later: Runtime | Lifecycle) -> None:
+        """Remember that two say different things; where only one is the stream's, it is no question which counts."""
+        if former is None or (former.file == STREAM) != (later.file == STREAM):
+            return
+        if _said(former) != _said(later):
+            self._rivals[id(later)] = former
+
+    def _used(self, one: Runtime | Lifecycle, title: str) -> None:
+        """Say, once, that what is used stands there in two ways."""
+        former = self._rivals.pop(id(one), None)
+        if former is not None:
+            where = "the stream" if one.file == STREAM else "the context"
+            message = f"{title} stands twice in {where}, and not alike; the later one counts"
+            self.findings.append((Finding("ambiguous-context", message, "leave one of the two out"), one, one.at))
 
     def namespace(self, one: Workload | Runtime) -> str:
         """Return the namespace of an object for look-ups."""
@@ -109,6 +128,8 @@ class World:
         """The cluster's timeouts, settled when first asked for."""
         if self._settings is None:
             files = tuple(file for file in (self._values, self.config) if file is not None)
+            if self.config is not None:
+                self._used(self.config, self.config.title)
             self._settings, findings = settings.settle(self.options, files)
             self.findings.extend(findings)
         return self._settings
@@ -125,7 +146,10 @@ class World:
         found = self._find(ref.kind, self.namespace(workload), ref.name)
         if found is None:
             return Resolved((), f"the runtime {ref.name!r}")
-        return self._chain(found)
+        resolved = self._chain(found)
+        for runtime in resolved.runtimes:
+            self._used(runtime, runtime.title)
+        return resolved
 
     def _find(self, kind: str, namespace: str, name: str) -> Runtime | None:
         """Look a name up: cluster-wide first, unless a runtime of the namespace is asked for, as OME 1.3 does."""
@@ -173,6 +197,21 @@ class World:
             if not runtime.disabled and (kind == keys.CLUSTER_SERVING_RUNTIME or where == namespace)
             for component in runtime.components
         )
+
+
+def _said(one: Runtime | Lifecycle) -> tuple[object, ...]:
+    """Return what counts of an object, without the places where it is written."""
+    if isinstance(one, Lifecycle):
+        return (one.invalid, *((field, found.value) for field, found in one.said))
+    return (one.disabled, *(_values(held) for held in (one.parent, one.scheduler, *one.components)))
+
+
+def _values(held: object) -> object:
+    """Return the values in a record, down to the last; a place is what stands at `at`."""
+    if not isinstance(held, tuple):
+        return held
+    fields = getattr(held, "_fields", (None,) * len(held))
+    return tuple(_values(value) for field, value in zip(fields, held, strict=True) if field != "at")
 
 
 def version(text: str) -> tuple[int, int]:

@@ -47,7 +47,7 @@ def splice(data: bytes, spans: Sequence[Span], changes: Iterable[Change]) -> byt
     done = 0
     for number in sorted(per_span):
         span = spans[number]
-        new = _spliced(data, spans, number, per_span[number])
+        new = _spliced(data, spans, number, per_span.pop(number))  # of a long stream they are as large as it is
         if new is not None:
             if span.start == 0 and span.stop == len(data):
                 return new

@@ -128,12 +128,19 @@ class View:
     Go's readers make of it decides, so an unquoted `0777` is no string and `3.0` is the integer 3.
     """
 
-    __slots__ = ("_node", "path")
+    __slots__ = ("_node", "_plain", "path")
 
     def __init__(self, node: Node, path: tuple[str, ...] = ()) -> None:
         """View a node that is a map; `path` leads to it from the object's root."""
         self._node = node
         self.path = path
+        # Most maps have nothing but untagged keys, each once: there a key needs no search, and raises no dispute.
+        self._plain: dict[str, Node] | None = {}
+        for key, value in node.pairs():
+            if key.kind != tree.SCALAR or key.tag is not None or key.value == "<<" or key.value in self._plain:
+                self._plain = None
+                break
+            self._plain[key.value] = value
 
     @property
     def index(self) -> int:
@@ -208,7 +215,7 @@ class View:
 
     def says(self, key: str) -> bool:
         """Return whether something stands at `key`, null too."""
-        return find(self._node, key) is not None
+        return key in self._plain if self._plain is not None else find(self._node, key) is not None
 
     def _list(self, key: str, kind: str = tree.MAP) -> list[tuple[Node, tuple[str, ...]]] | None:
         value = self._value(key)
@@ -225,12 +232,19 @@ class View:
         return held
 
     def _value(self, key: str) -> Node | None:
-        try:
-            entry = find(self._node, key)
-        except tree.Unfit as unfit:
-            unfit.field = unfit.field or field((*self.path, key))
-            raise
-        value = entry.value.resolved() if entry else None
+        """Return what stands at a key, aliases followed, or None; no key that is asked for is a word to any reader."""
+        if self._plain is not None:
+            held = self._plain.get(key)
+            if held is None:
+                return None
+            value: Node | None = held.resolved()
+        else:
+            try:
+                entry = find(self._node, key)
+            except tree.Unfit as unfit:
+                unfit.field = unfit.field or field((*self.path, key))
+                raise
+            value = entry.value.resolved() if entry else None
         return None if value is None or value.null() else value
 
     def _wrong(self, key: str, value: Node, remedy: str) -> tree.Unfit:

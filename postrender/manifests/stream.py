@@ -8,6 +8,8 @@ are the cuts taken from libyaml's own events. A missed cut shows when the docume
 
 from __future__ import annotations
 
+from sys import intern
+
 from ..findings import Finding, Place, Refusal
 from ..record import Record
 
@@ -226,9 +228,11 @@ class Places:
         self._newline = newline
         # Nothing here refers back to us: a cycle would keep the text for as long as the collector is off.
         self._lines = _Count(lambda start, end: data.count(newline.encode(), start, end))
-        self._number = -1  # the span asked for last, its text, and the breaks in it
+        self._number = -1  # the span asked for last, its text, its first line, the breaks in it, and where it is from
         self._text = ""
+        self._line = 1
         self._inner = self._lines
+        self._source = ""
 
     def place(self, number: int, index: int) -> Place:
         """Return the place of the code point `index` of span `number`."""
@@ -238,10 +242,11 @@ class Places:
             text = document(self._data, span).decode(errors="replace")
             self._number = number
             self._text = text
+            self._line = 1 + self._lines.before(span.start)
             self._inner = _Count(lambda start, end: text.count(newline, start, end))
-        line = 1 + self._lines.before(span.start) + self._inner.before(index)
+            self._source = intern(source(self._data, span))
         column = index - self._text.rfind(newline, 0, index)
-        return Place(line, column, source(self._data, span))
+        return Place(self._line + self._inner.before(index), column, self._source)
 
 
 class _Count:

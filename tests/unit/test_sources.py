@@ -178,7 +178,7 @@ def test_a_file_may_say_nothing(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("name", ["context", "ome-values", "config"])
 def test_a_file_that_is_missing(tmp_path: Path, name: str) -> None:
-    with pytest.raises(sources.Unreadable, match="missing.yaml cannot be read: No such file or directory"):
+    with pytest.raises(sources.Unreadable, match=r"missing\.yaml cannot be read: No such file or directory"):
         sources.settle({name: str(tmp_path / "missing.yaml")}, {})
 
 

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from .shape import Shape
 
 
-def shape(merged: Merged, _: World, missing: str) -> Shape:
-    """Return no gang, and say so where there is one; what `missing` says cannot matter to that."""
-    if not (merged.leader and merged.worker) or missing:
+def shape(merged: Merged, _: World, __: str) -> Shape:
+    """Return no gang, and say so where there is one; a runtime that is missing cannot take the blocks away."""
+    if not (merged.leader and merged.worker):
         return NOTHING
     message = "MultiNode runs leader and workers as a LeaderWorkerSet, which nothing gangs"
     remedy = "take OMENative, or leave its pods to be placed one by one"

@@ -103,9 +103,11 @@ def _timeout(merged: Merged, world: World) -> int | Said | None:
             ready = told
         return lifecycle.schedule_timeout(ready, settings.least.value, settings.most.value)
     except ValueError as error:
-        value = written.value if written else f"{lifecycle.seconds(ready)}s"
-        message = f"{shorten(str(value))!r} is no duration: {error}"
-        return said(merged, "invalid-field", message, "write one such as 90s, 30m or 1h30m", _READY, written)
+        remedy = "write one such as 90s, 30m or 1h30m"
+        if written is None:
+            return said(merged, "invalid-field", f"{settings.ready.origin}: {error}", remedy, "")
+        message = f"{shorten(str(written.value))!r} is no duration: {error}"
+        return said(merged, "invalid-field", message, remedy, _READY, written)
 
 
 # What is refused
@@ -155,9 +157,13 @@ def _surprises(merged: Merged, world: World, instances: int, timeout: int | None
     """Return where what runs later will not be what the PodGroups say."""
     findings = []
     if timeout is not None and timeout > _PERMIT_CAP:
-        message = f"the PodGroup says {timeout:,} s, but kube-scheduler ends every such wait after {_PERMIT_CAP} s"
+        origin = "" if merged.ready_timeout else f" ({world.settings.ready.origin})"
+        message = (
+            f"the PodGroup says {timeout:,} s{origin}, but kube-scheduler ends every such wait after {_PERMIT_CAP} s"
+        )
         remedy = "lower the ready timeout, or set the cluster's gangScheduleTimeout"
-        findings.append(said(merged, "timeout-over-cap", message, remedy, _READY, merged.ready_timeout))
+        field = _READY if merged.ready_timeout else ""
+        findings.append(said(merged, "timeout-over-cap", message, remedy, field, merged.ready_timeout))
     if _most(merged) > instances:
         message = f"is {_most(merged):,}: an autoscaler may make more Instances than the {instances:,} with PodGroups"
         remedy = "make one for each (--instances max), or scale by hand"
@@ -190,6 +196,8 @@ def _several(merged: Merged, instances: int) -> Said:
 def _unknown(merged: Merged, missing: str) -> Shape:
     message = f"how many pods an Instance has is for {missing} to say, which is not read; taken for one pod"
     remedy = f"give it as --context, or write leader and worker with a size into {merged.path('')}"
+    if merged.workload.kind == keys.INFERENCE_REPLICA:
+        remedy = "write its runners out"  # what of the runtime reaches a standalone one is not documented
     return refused(said(merged, "gang-unknown", message, remedy, ""))
 
 

@@ -43,7 +43,8 @@ def judged(merged: Merged, leader: str, worker: str, topology_key: str, options:
             if name
             else "no scheduler is named, so the default one places each pod by itself"
         )
-        remedy = "name one that does (--scheduler-name), or say that this one does (--gang-scheduler)"
+        change = "write one that does" if by else "name one that does (--scheduler-name)"
+        remedy = f"{change}, or say that this one does (--gang-scheduler)"
         findings.append(said(merged, "no-gang-scheduler", message, remedy, "schedulerName", by))
     if (leader or keys.DEFAULT_SCHEDULER) != (worker or keys.DEFAULT_SCHEDULER):
         message = f"the leader goes to {_named(leader)}, the workers to {_named(worker)}: neither sees the whole gang"

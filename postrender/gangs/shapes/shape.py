@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import intern
+
 from ...findings import Finding
 from ...record import Record
 
@@ -45,13 +47,13 @@ NOTHING = Shape(False, (), "", (), ())
 
 
 def said(merged: Merged, code: str, message: str, remedy: str, field: str, chosen: Chosen | None = None) -> Said:
-    """Return a finding at the value that caused it; at the component where nobody wrote one.
-
-    `field` is named as the service has it, or as the runtime does where that wrote the value.
-    """
+    """Return a finding at the value that caused it; at the component and its `field` where nobody wrote one."""
     layer = chosen.layer if chosen else merged.workload
-    path = layer.path(merged.own.name, field)
-    return Finding(code, message, remedy, field=path), layer, chosen.at if chosen else merged.own.at
+    path = chosen.path(merged.own.name) if chosen else layer.path(merged.own.name, field)
+    if layer is not merged.workload:
+        message += f" ({layer.title})"
+    # Thousands of services say the same: one text is kept of each.
+    return Finding(code, intern(message), remedy, field=intern(path)), layer, chosen.at if chosen else merged.own.at
 
 
 def refused(*findings: Said) -> Shape:
