@@ -1,8 +1,9 @@
 """The entry point: without arguments the filter, otherwise the command line.
 
-Imports nothing but sys before it knows what is asked; the filter's start-up time is every deploy's.
+Imports nothing of ours before it knows what is asked; the filter's start-up time is every deploy's.
 """
 
+import os
 import sys
 
 
@@ -11,8 +12,6 @@ def main() -> None:
 
     Without the interpreter's tidying up, which takes a tenth of a small run: all that was written is flushed.
     """
-    import os
-
     code = run()
     if sys.stderr is not None:
         sys.stderr.flush()
@@ -23,7 +22,8 @@ def run() -> int:
     """Run with the process's arguments and streams; return the exit code."""
     try:
         words = [word for word in sys.argv[1:] if word]  # hosts pass unset variables as empty words
-        if words or (sys.stdin is not None and sys.stdin.isatty()):
+        completing = "_POSTRENDER_COMPLETE" in os.environ  # a shell asks what could follow
+        if words or completing or (sys.stdin is not None and sys.stdin.isatty()):
             from postrender import cli
 
             code = cli.run(words)
@@ -51,28 +51,30 @@ def run() -> int:
 
 def _reader_gone() -> int:
     """Say nothing and let the interpreter's last flush go nowhere."""
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 141
 
 
 def _bug(error: Exception) -> int:
-    import os
-
     if os.environ.get("POSTRENDER_DEBUG"):
         raise error
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
     where = f" at {frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}" if frame is not None else ""
-    if sys.stderr is None:
-        return 70
-    sys.stderr.write(
+    message = (
         f"postrender: error: a bug of postrender: {type(error).__name__}: {error}{where};"
         " set POSTRENDER_DEBUG=1 for the traceback and please report it\n"
     )
-    return 70
+    if sys.stderr is not None:
+        sys.stderr.write(message)
+    from postrender.hosts import filter as host
+
+    if sys.stdout is None or not host.in_helm_4(os.environ):
+        return 70
+    sys.stdout.buffer.write(host.shown_by_helm_4(message))
+    sys.stdout.flush()
+    return 0
 
 
 if __name__ == "__main__":

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
 
 from . import __version__
-from .findings import DONE, INTERRUPTED, UNREACHABLE, USAGE
-from .options import SWITCH, TABLE, Option
+from .findings import DONE, INTERRUPTED, REFUSED, SEVERITIES, UNREACHABLE, USAGE
+from .options import CODES, FILE, FILES, LIST, SWITCH, TABLE, Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from click.shell_completion import CompletionItem
 
 EPILOG = """\b
 Exit codes:
   0 done   1 refused or invalid input, and nothing is written   2 wrong usage
   4 a file could not be read or written   70 a bug of postrender
   130 interrupted   141 the reader of the output went away"""
+
+# What the shell's completion sets to ask us; a bare `postrender` is a filter, so it asks before anything else is done.
+_COMPLETE = "_POSTRENDER_COMPLETE"
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -30,6 +36,13 @@ class _Commands(click.Group):
         if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
             args = ["render", *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer the options of the default command beside the commands."""
+        found = super().shell_complete(ctx, incomplete)
+        if incomplete.startswith("-"):
+            found += render.shell_complete(click.Context(render, parent=ctx, info_name="render"), incomplete)
+        return found
 
 
 class _Optioned(click.Command):
@@ -69,9 +82,20 @@ def _option(option: Option) -> click.Option:
         if option.name == "verbose":
             names = ["-v", "--verbose/--no-verbose"]
         return click.Option([*names, option.field], default=None, help=option.help)
-    many = option.kind in ("list", "codes", "files")
-    metavar = "|".join(option.choices) or option.metavar
-    return click.Option([flag, option.field], multiple=many, metavar=metavar, help=option.help)
+    many = option.kind in (LIST, CODES, FILES)
+    words = [*SEVERITIES] if option.kind == CODES else option.choices
+
+    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return click.Option(
+        [flag, option.field],
+        multiple=many,
+        metavar="|".join(option.choices) or option.metavar,
+        help=option.help,
+        type=click.Path() if option.kind in (FILE, FILES) else str,
+        shell_complete=complete if words else None,
+    )
 
 
 @click.group(
@@ -97,7 +121,7 @@ def cli() -> None:
 
 
 @cli.command(cls=_Optioned, epilog=EPILOG)
-@click.argument("file", default="-")
+@click.argument("file", default="-", type=click.Path())
 def render(file: str, config: str | None, **given: str | bool | Sequence[str] | None) -> int:
     """Render FILE (default: stdin) to stdout. This is the default command.
 
@@ -116,8 +140,9 @@ def render(file: str, config: str | None, **given: str | bool | Sequence[str] | 
         with open(file, "rb") as source:
             return host.run(file, source, target, sys.stderr, words)
     except OSError as error:
-        sys.stderr.write(f"postrender: error: {file}: cannot be read: {error.strerror or error}\n")
-        return UNREACHABLE
+        message = f"postrender: error: {file}: cannot be read: {error.strerror or error}\n"
+        sys.stderr.write(message)
+        return _shown(message, UNREACHABLE)
 
 
 def flags(config: str | None, given: Mapping[str, str | bool | Sequence[str] | None]) -> dict[str, str | Sequence[str]]:
@@ -148,6 +173,70 @@ def schema(of: str) -> None:
     click.echo(json.dumps({"config": schemas.config, "finding": schemas.finding}[of](), indent=2))
 
 
+@cli.group("helm-plugin", context_settings=_SETTINGS, subcommand_metavar="path | install")
+def helm_plugin() -> None:
+    """The plugin for Helm 4, which runs a post-renderer only as one. Helm 3 needs none.
+
+    \b
+    Example:
+      HELM_PLUGINS="$(postrender helm-plugin path)" helm install qwen ./chart --post-renderer postrender
+    """
+
+
+@helm_plugin.command("path")
+def helm_plugin_path() -> None:
+    """Print the plugin's folder, for `helm plugin install` or as HELM_PLUGINS.
+
+    \b
+    Example:
+      helm plugin install "$(postrender helm-plugin path)"
+    """
+    from .hosts import helm_plugin as host
+
+    click.echo(host.folder())
+
+
+@helm_plugin.command("install")
+@click.option("--helm", default="helm", metavar="PROGRAM", help="The Helm 4 to install it for.", show_default=True)
+def helm_plugin_install(helm: str) -> int:
+    """Put the plugin into the plugins folder of a Helm 4.
+
+    Refused where a Helm 3 on PATH reads the same folder, for it would lose all its plugins.
+
+    \b
+    Example:
+      postrender helm-plugin install --helm helm4
+    """
+    from .hosts import helm_plugin as host
+
+    try:
+        click.echo(host.install(helm, os.environ))
+    except host.Refused as refused:
+        sys.stderr.write(f"postrender: error: {refused}\n")
+        return REFUSED
+    return DONE
+
+
+_SHELLS = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/postrender.fish"}
+
+
+@cli.command()
+@click.argument("shell", type=click.Choice(list(_SHELLS)))
+def completion(shell: str) -> None:
+    """Print the completion of the command line for a shell.
+
+    \b
+    Example:
+      postrender completion bash >> ~/.bashrc
+    """
+    from click.shell_completion import get_completion_class
+
+    made = get_completion_class(shell)
+    if made is None:
+        raise click.UsageError(f"click knows no completion for {shell}")
+    click.echo(made(cli, {}, "postrender", _COMPLETE).source())
+
+
 @cli.command()
 def version() -> None:
     """Print the version of postrender and of what it is built on."""
@@ -159,9 +248,19 @@ def version() -> None:
     )
 
 
+def _shown(message: str, code: int) -> int:
+    """Return an exit code; under Helm 4, which hides stderr, let it print the message instead."""
+    from .hosts import filter as host
+
+    if not host.in_helm_4(os.environ) or sys.stdout is None:
+        return code
+    sys.stdout.buffer.write(host.shown_by_helm_4(message))
+    return DONE
+
+
 def run(words: list[str]) -> int:
     """Run the command line with these words; return the exit code."""
-    if not words:
+    if not words and _COMPLETE not in os.environ:
         with click.Context(cli, info_name="postrender", **cli.context_settings) as context:
             click.echo(cli.get_help(context))
         return USAGE
@@ -171,7 +270,7 @@ def run(words: list[str]) -> int:
         return stop.exit_code
     except click.ClickException as error:
         error.show()
-        return error.exit_code
+        return _shown(f"postrender: error: {error.format_message()}", error.exit_code)
     except click.Abort:
         return INTERRUPTED
     return result if isinstance(result, int) else DONE

@@ -84,7 +84,7 @@ class _Reader:
         finding = edit.refusal(unfit, self.places, number).finding
         if finding.place is not None:
             finding = finding._replace(place=finding.place._replace(file=self.name))
-        self.findings.append(finding if item is None else finding._replace(ref=_ref(item)))
+        self.findings.append(finding if item is None else _named(finding, item))
 
     def place(self, span: int, index: int) -> Place:
         """Return the place of a code point."""
@@ -92,10 +92,13 @@ class _Reader:
         return place._replace(file=self.name) if self.name else place
 
 
-def _ref(item: objects.Item) -> Ref:
-    """Return who an object is that could not be read, as far as it says so."""
+def _named(finding: Finding, item: objects.Item) -> Finding:
+    """Return a finding with who the object is that could not be read, as far as it says so."""
     said = [lookup.value_at(item.root, ("metadata", key)) for key in ("namespace", "name")]
-    return Ref(item.kind, *said)
+    place, filename = finding.place, lookup.value_at(item.root, ("metadata", "annotations", keys.FILENAME))
+    if place is not None and filename and not place.source:
+        place = place._replace(source=filename)
+    return finding._replace(ref=Ref(item.kind, *said), place=place)
 
 
 def read(data: bytes) -> Stream:

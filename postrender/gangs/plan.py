@@ -10,6 +10,7 @@ from ..manifests.objects import shorten
 from ..record import Record
 from . import keys, names, podgroup, shapes
 from .merge import merge
+from .resources import STREAM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,10 +53,12 @@ class _Planner:
         self.changes: list[Change] = []
         self.findings: list[Finding] = []
         self.version_matters = False
-        self.ref = Ref("", "", "")
+        self.ref = Ref("", "", "")  # of the workload at hand, and the template it is from
+        self.filename = ""
 
     def workload(self, workload: Workload) -> None:
         """Plan the workload at hand."""
+        self.filename = dict(workload.annotations).get(keys.FILENAME, "")
         if workload.virtual:
             return
         resolved = self.world.resolve(workload)
@@ -82,6 +85,8 @@ class _Planner:
     def say(self, finding: Finding, layer: Layer, index: int, raised: bool = False) -> None:
         """Keep a finding about the workload at hand, caused by a value of it or of another object."""
         place = self.place(layer.file, layer.spot, index)
+        if self.filename and not place.source and layer.file == STREAM:
+            place = place._replace(source=self.filename)
         code, message, remedy, _, field, _, _ = finding
         self.findings.append(Finding(code, message, remedy, self.ref, field, place, raised))
 

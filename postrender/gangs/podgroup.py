@@ -86,7 +86,7 @@ _IMPLIED: dict[str, Callable[[str], str]] = {
     "helm.sh/resource-policy": _same,
     "argocd.argoproj.io/sync-wave": _wave_before,
     "argocd.argoproj.io/sync-options": _kept,
-    "postrenderer.helm.sh/postrender-filename": _same,
+    keys.FILENAME: _same,
 }
 IMPLYING = tuple(_IMPLIED)
 

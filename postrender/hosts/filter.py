@@ -1,6 +1,9 @@
 """The filter: a stream of manifests in, the stream to deploy out. `helm --post-renderer`, and every plain pipe.
 
 A stream that cannot concern us is written back before anything of ours is imported but the test for that.
+
+Helm 4 runs us as a plugin, which differs in two things. It shows nothing of what a plugin says on stderr, so there an
+error also is a document separator that Helm refuses and, in doing so, prints. And an empty output is a failure to it.
 """
 
 from __future__ import annotations
@@ -13,19 +16,40 @@ from ..manifests.stream import is_quiet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import BinaryIO, TextIO
 
     from ..sources import Settled
 
 STDIN = "<stdin>"
 
+PLUGIN = "postrender"
+_NOTHING = b"# nothing to deploy\n"
+_LONGEST = 900  # of what Helm is made to print
 
-class _Nowhere:
-    """Where messages go if stderr is closed."""
 
-    def write(self, _: str) -> None:
-        pass
+def in_helm_4(environ: Mapping[str, str]) -> bool:
+    """Return whether Helm 4 runs us: as our plugin, whose name no other caller puts into the environment."""
+    return environ.get("HELM_PLUGIN_NAME") == PLUGIN and "HELM_PLUGIN_DIR" in environ
+
+
+def shown_by_helm_4(message: str) -> bytes:
+    """Return a stream that Helm 4 refuses with the first line of a message."""
+    line = message.strip().partition("\n")[0]
+    return f"#\n---{line[:_LONGEST]}\n".encode()
+
+
+class _Errors:
+    """Where messages go: stderr, if it is open; the first one is kept."""
+
+    def __init__(self, target: TextIO | None) -> None:
+        self._target = target
+        self.first = ""
+
+    def write(self, text: str) -> None:
+        self.first = self.first or text
+        if self._target is not None:
+            self._target.write(text)
 
 
 def run(
@@ -40,13 +64,28 @@ def run(
     `flags` are options of the command line by name; others come from the environment. Nothing is written to `target`
     unless all of it can be. A reader that has gone away raises BrokenPipeError.
     """
-    say = errors.write if errors is not None else _Nowhere().write
+    said = _Errors(errors)
+    code = _run(file, source, target, said.write, flags or {})
+    if code == DONE or target is None or not in_helm_4(os.environ):
+        return code
+    target.write(shown_by_helm_4(said.first))
+    target.flush()
+    return DONE
+
+
+def _run(
+    file: str,
+    source: BinaryIO | None,
+    target: BinaryIO | None,
+    say: Callable[[str], None],
+    flags: Mapping[str, str | Sequence[str]],
+) -> int:
     settled: Settled | None = None
     if flags or any(name.startswith("POSTRENDER_") for name in os.environ) or "KUBE_API_VERSIONS" in os.environ:
         from ..sources import Misuse, Unreadable, settle
 
         try:
-            settled = settle(flags or {}, os.environ)
+            settled = settle(flags, os.environ)
         except Misuse as error:
             say(f"postrender: error: {error}\n")
             return USAGE
@@ -82,6 +121,8 @@ def run(
         if rendered.refused:
             return REFUSED
         data = rendered.data
+    if not data.strip() and in_helm_4(os.environ):
+        data = _NOTHING
     try:
         target.write(data)
         target.flush()

