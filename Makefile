@@ -3,7 +3,6 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-STREAM := examples/pipe/input.yaml
 
 .PHONY: help setup demo test corpus golden lint type fuzz bench mutants e2e all clean
 .DEFAULT_GOAL := help
@@ -21,9 +20,8 @@ $(READY): pyproject.toml
 
 setup: $(READY) ## make the virtual environment
 
-demo: $(READY) ## show what postrender does to a rendered stream, as a diff
-	@$(BIN)/postrender $(STREAM) > $(VENV)/demo.yaml
-	@git --no-pager diff --no-index --no-prefix $(STREAM) $(VENV)/demo.yaml; test $$? -eq 1
+demo: $(READY) ## render a chart with a gang, with Helm if there is one, and show what postrender adds
+	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/helm-qwen3/demo
 
 test: $(READY) ## unit tests, golden cases, properties, layers, docs, promises (under a minute)
 	$(BIN)/python -m pytest --quiet --promises --ignore=tests/oracles --ignore=tests/e2e tests
