@@ -7,7 +7,7 @@ was read back.
 from __future__ import annotations
 
 from .findings import ERROR, SEVERITIES, WARNING, Finding, Ref, Refusal
-from .gangs import keys, resources
+from .gangs import cluster, keys, resources
 from .gangs.plan import Plan, plan
 from .gangs.resources import STREAM, PodGroup, Workload
 from .gangs.world import World
@@ -65,8 +65,11 @@ class _Reader:
         """Yield the objects that matter in these spans."""
         for number in numbers:
             document = stream.document(self.data, self.spans[number])
-            named = b"inferenceservice-config" in document or self.name != ""
-            wanted = keys.wanted_with_settings if named else keys.wanted
+            wanted = keys.wanted
+            if self.name:
+                wanted = keys.wanted_of_context
+            elif keys.OME_CONFIG.encode() in document:
+                wanted = keys.wanted_with_settings
             try:
                 for item in objects.items(document, wanted, resources.depth(document)):
                     try:
@@ -81,6 +84,8 @@ class _Reader:
 
     def refuse(self, unfit: tree.Unfit, number: int, item: objects.Item | None) -> None:
         """Keep what could not be read as a finding."""
+        if self.name and unfit.remedy == tree.TEMPLATE:
+            unfit.remedy = "fix the file"
         finding = edit.refusal(unfit, self.places, number).finding
         if finding.place is not None:
             finding = finding._replace(place=finding.place._replace(file=self.name))
@@ -154,8 +159,7 @@ class _Context:
     def _read(self, name: str, data: bytes) -> None:
         reader = self._open(name, data)
         if reader is not None:
-            found = reader.read(range(len(reader.spans)))
-            self.objects.extend(one for one in found if not isinstance(one, (Workload, PodGroup)))
+            self.objects.extend(reader.read(range(len(reader.spans))))
             self.findings.extend(reader.findings)
 
     def _read_values(self, name: str, data: bytes) -> None:
@@ -163,7 +167,7 @@ class _Context:
         if reader is None:
             return
         try:
-            self.objects.append(resources.chart_values(reader.file, tree.read(data, 5)))
+            self.objects.append(cluster.chart_values(reader.file, tree.read(data, 5)))
         except tree.Unfit as unfit:
             reader.refuse(unfit, 0, None)
             self.findings.extend(reader.findings)
@@ -186,9 +190,12 @@ def _decide(read_stream: Stream, workloads: Iterable[Workload], options: Options
     # The stream's come last, for they win.
     held = (*context.objects, *read_stream.others) if context else read_stream.others
     planned = plan(workloads, read_stream.pod_groups, World(held, options), place, keep)
-    if context is None or not context.findings:
+    unread = context.findings if context else []
+    if not (unread or read_stream.findings):
         return planned
-    return planned._replace(findings=(*context.findings, *planned.findings))
+    # What could not be read may be what is missed; once it can be, we shall know.
+    rest = (one for one in planned.findings if one.code not in ("gang-unknown", "runtime-unresolved"))
+    return planned._replace(findings=(*unread, *rest))
 
 
 def write(read_stream: Stream, planned: Plan) -> bytes:

@@ -10,7 +10,7 @@ import os
 
 from .findings import ACCEPTABLE, ERROR, SEVERITIES
 from .gangs import lifecycle
-from .gangs.world import version
+from .gangs.world import handled
 from .manifests import objects, stream, tree
 from .options import (
     CHOICE,
@@ -121,7 +121,7 @@ def _from_file(path: str) -> dict[str, Given]:
         written = _map(tree.read(data))
     except tree.Unfit as unfit:
         field = f"{unfit.field}: " if unfit.field else ""
-        remedy = f"; {unfit.remedy}" if unfit.remedy else ""
+        remedy = f"; {unfit.remedy}" if unfit.remedy not in ("", tree.TEMPLATE) else ""
         raise Misuse(f"{path}:{_line(data, unfit.index)}: {field}{unfit.message}{remedy}") from None
     folder = os.path.dirname(path)
     return {name: Given(words, f"{path}:{_line(data, at)}: {name}", folder) for name, words, at in written}
@@ -196,8 +196,7 @@ def _codes(codes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _version(_: Option, word: str) -> str:
-    if version(word) < (1, 3):
-        raise ValueError(f"OME {word}: versions below 1.3 are not handled yet")
+    handled(word)
     return word
 
 
@@ -270,5 +269,7 @@ def _bytes(path: str) -> bytes:
 def _meant(name: str, known: Mapping[str, Any] | set[str]) -> str:
     import difflib
 
-    near = difflib.get_close_matches(name, list(known), 1)
-    return f"; did you mean {near[0]}?" if near else ""
+    # What all of them begin with would make every name look near.
+    near = difflib.get_close_matches(name.removeprefix(PREFIX), [one.removeprefix(PREFIX) for one in known], 1)
+    prefix = PREFIX if name.startswith(PREFIX) else ""
+    return f"; did you mean {prefix}{near[0]}?" if near else ""

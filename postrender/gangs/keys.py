@@ -74,7 +74,12 @@ def wanted(api_version: str, kind: str) -> bool:
 
 
 def wanted_with_settings(api_version: str, kind: str) -> bool:
-    """Return the same, ConfigMaps and what we wrote about a cluster included."""
-    if kind == CONFIG_MAP:
-        return api_version == "v1"
-    return wanted(api_version, kind) or (kind == CLUSTER and api_version == OUR_VERSION)
+    """Return the same, ConfigMaps included."""
+    return wanted(api_version, kind) or (kind == CONFIG_MAP and api_version == "v1")
+
+
+def wanted_of_context(api_version: str, kind: str) -> bool:
+    """Return whether a context's object is looked up: what is planned there is not ours to plan."""
+    if kind in (SERVING_RUNTIME, CLUSTER_SERVING_RUNTIME):
+        return api_version.partition("/")[0] == OME_GROUP
+    return (kind == CONFIG_MAP and api_version == "v1") or (kind == CLUSTER and api_version == OUR_VERSION)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from ..findings import Finding, Ref
+from ..findings import ERROR, Finding, Ref
 from ..manifests.change import Add, Replace, Set
 from ..manifests.objects import shorten
 from ..record import Record
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from ..findings import Place
     from ..manifests.change import Change, Spot
+    from .cluster import Cluster, Lifecycle
     from .merge import Merged
-    from .resources import Cluster, Lifecycle, PodGroup, Runtime, Workload
+    from .resources import PodGroup, Runtime, Workload
     from .shapes.shape import Gang, Shape
     from .world import World
 
@@ -46,7 +47,7 @@ class _Planner:
         self.place = place
         self.groups: dict[tuple[str, str], list[PodGroup]] = {}
         for group in groups:
-            self.groups.setdefault((group.namespace, group.name), []).append(group)
+            self.groups.setdefault((group.namespace or world.options.namespace, group.name), []).append(group)
         self.needed: dict[tuple[str, str], Ref] = {}
         self.namespaces: dict[str, str] = {}
         self.gangs: list[Gang] = []
@@ -78,8 +79,8 @@ class _Planner:
             return
         ref = workload.runtime
         if resolved.missing:
-            self.say(_unresolved(resolved.missing), workload, ref.at, raised=self.world.whole)
-        elif ref.pinned is not None:
+            self.say(_unresolved(resolved.missing, ref.name, ref.field), workload, ref.at, raised=self.world.whole)
+        elif ref.pinned is not None and ref.name:
             self.say(_pinned(ref.name), workload, ref.pinned.at)
 
     def say(self, finding: Finding, layer: Layer, index: int, raised: bool = False) -> None:
@@ -108,15 +109,17 @@ class _Planner:
         """Add the PodGroup of a gang, or compare it with the one that stands there."""
         wanted = podgroup.value(gang)
         workload = gang.merged.workload
-        where = (workload.namespace, gang.name)
+        namespace = self.world.namespace(workload)
+        where = (namespace, gang.name)
         holder = self.needed.setdefault(where, self.ref)
         if holder is not self.ref:
             message = f"{holder.kind}/{holder.name} needs a PodGroup {gang.name!r} too"
             self.say(Finding("podgroup-conflict", message, "rename one of the two"), workload, workload.at)
             return
-        elsewhere = self.namespaces.setdefault(gang.name, workload.namespace)
-        if elsewhere != workload.namespace and gang.number == 0:
-            self.say(_two_namespaces(gang.name, elsewhere), workload, workload.at)
+        if namespace:
+            elsewhere = self.namespaces.setdefault(gang.name, namespace)
+            if elsewhere != namespace and gang.number == 0:
+                self.say(_two_namespaces(gang.name, elsewhere), workload, workload.at)
         found, *others = self.groups.get(where, (None,))
         if found is None:
             self.changes.append(Add(workload.before, wanted))
@@ -146,9 +149,10 @@ class _Planner:
         workload = merged.workload
         if held is None or names.is_pod_group(str(held.value), workload.name, merged.own.name):
             return True
+        by = f" by {held.layer.title}" if held.layer is not workload else ""
         finding = Finding(
             "label-taken",
-            f"is {shorten(str(held.value))!r}, {_whose(str(held.value), workload)}",
+            f"is {shorten(str(held.value))!r}{by}, {_whose(str(held.value), workload)}",
             "remove it, or leave this service to whoever set it",
             field=held.path(merged.own.name),
         )
@@ -164,7 +168,8 @@ class _Planner:
             self.findings.append(_NOT_SAID)
         if self.needed:
             self.findings.extend(_refused_by_cluster(self.world, len(self.needed)))
-        for where, groups in self.groups.items():
+        refused = any(finding.severity == ERROR for finding in self.findings)
+        for where, groups in self.groups.items() if not refused else ():
             for group in groups if where not in self.needed else ():
                 if group.made_for:
                     message = f"it was made for {group.made_for}, which needs no PodGroup of this name"
@@ -193,10 +198,7 @@ def _refused_by_cluster(world: World, count: int) -> list[Finding]:
 
 
 def _two_namespaces(name: str, other: str) -> Finding:
-    message = (
-        f"{name!r} is a PodGroup in {other or 'the default namespace'!r} too;"
-        " the PodGroup controller counts the pods of both for each"
-    )
+    message = f"{name!r} is a PodGroup in {other!r} too; the PodGroup controller counts the pods of both for each"
     return Finding("same-name-two-namespaces", message, "give the services different names")
 
 
@@ -207,13 +209,16 @@ def _whose(label: str, workload: Workload) -> str:
 
 
 @cache
-def _unresolved(missing: str) -> Finding:
+def _unresolved(missing: str, name: str, field: str) -> Finding:
     """Return the finding, made once a runtime: thousands of services name a few."""
+    give = "write those fields out"
+    if field == "spec.runtime":
+        give = f"{'give it as --context' if name else 'name one'}, or write those fields into the service"
     return Finding(
         "runtime-unresolved",
         f"{missing} is not read: what it says of mode, size, timeout, topology or scheduler does not count here",
-        "give it as --context, or write those fields into the service",
-        field="spec.runtime",
+        give,
+        field=field,
     )
 
 
@@ -235,14 +240,14 @@ def plan(
     for workload in workloads:
         planner.ref = Ref(workload.kind, workload.namespace, workload.name)
         here = (workload.spot, workload.at)
-        spot, at = seen.setdefault(planner.ref, here)
+        spot, at = seen.setdefault(planner.ref._replace(namespace=world.namespace(workload)), here)
         if spot is workload.spot:
             planner.workload(workload)
             continue
         line = place(workload.file, spot, at).line
         finding = Finding(
             "duplicate-service",
-            f"the service stands twice; the first is on line {line}",
+            f"it stands twice; the first is on line {line}",
             "remove or rename one of the two",
         )
         planner.say(finding, workload, workload.at)

@@ -6,23 +6,22 @@ Reading refuses wrong types with the field and the place (tree.Unfit, `invalid-f
 from __future__ import annotations
 
 from ..manifests.change import Spot
-from ..manifests.objects import Found, View, plain, takes_any
+from ..manifests.objects import View, plain, takes_any
 from ..manifests.tree import Unfit
 from ..record import Record
-from . import keys, podgroup
+from . import cluster, keys, podgroup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ..manifests.change import Value
-    from ..manifests.objects import Item
-    from ..manifests.tree import Node
+    from ..manifests.objects import Found, Item
+    from .cluster import Cluster, Lifecycle
 
     Object: TypeAlias = "Workload | Runtime | PodGroup | Lifecycle | Cluster"
 
-# The file of an object that stands in the stream itself; the files of a context are counted from 1.
-STREAM = 0
+STREAM = cluster.STREAM
 
 
 class Block(Record):
@@ -53,12 +52,16 @@ class Component(Record):
 
 
 class RuntimeRef(Record):
-    """The runtime that a service names, `name` empty for none; `pinned` is where it says `autoSync: false`."""
+    """The runtime that a service names, `name` empty for none; `pinned` is where it says `autoSync: false`.
+
+    `field` is where it names it.
+    """
 
     name: str
     kind: str
     at: int
     pinned: Found | None
+    field: str
 
 
 class Workload(Record):
@@ -137,42 +140,17 @@ class PodGroup(Record):
         return STREAM
 
 
-class Lifecycle(Record):
-    """OME's settings, from its ConfigMap (`whole`: what it lacks is unset) or from the values of its chart.
-
-    `said` holds durations as they are written, an empty one where a null turns it off, by READY, LEAST and MOST;
-    `invalid` is why none of it counts, or empty.
-    """
-
-    file: int
-    spot: Spot
-    at: int
-    title: str
-    whole: bool
-    said: tuple[tuple[str, Found], ...]
-    invalid: str = ""
-
-
-class Cluster(Record):
-    """A `Cluster` document: the versions and the API list of the cluster that a context was taken from."""
-
-    file: int
-    spot: Spot
-    at: int
-    ome: Found | None
-    api_versions: tuple[str, ...]
-
-
-READY = "instanceReadyTimeout"
-CLAMP = "gangScheduleTimeout"
-LEAST = f"{CLAMP}.min"
-MOST = f"{CLAMP}.max"
-
 _REPLICA_PATHS = {
     "minReplicas": "spec.replicas",
     "leader": "spec.runners",
     "worker": "spec.runners",
-    "worker.size": "spec.runners",
+    "worker.size": "spec.runners[worker].size",
+    "schedulerName": "spec.runners[].template.spec.schedulerName",
+    "leader.schedulerName": "spec.runners[leader].template.spec.schedulerName",
+    "worker.schedulerName": "spec.runners[worker].template.spec.schedulerName",
+    "priorityClassName": "spec.runners[].template.spec.priorityClassName",
+    "leader.priorityClassName": "spec.runners[leader].template.spec.priorityClassName",
+    "worker.priorityClassName": "spec.runners[worker].template.spec.priorityClassName",
 }
 
 
@@ -192,10 +170,10 @@ def read(span: int, item: Item, file: int = STREAM) -> Object | None:
     root = View(item.root)
     metadata = root.map("metadata")
     if item.kind == keys.CLUSTER:
-        return _cluster(file, spot, root)
+        return cluster.document(file, spot, root)
     name = metadata.text("name") if metadata else None
     if item.kind == keys.CONFIG_MAP:
-        return _settings(file, spot, root, name)
+        return cluster.config_map(file, spot, root, name)
     spec = root.map("spec")
     if name is None or not name.value:
         generated = metadata is not None and metadata.text("generateName") is not None
@@ -268,10 +246,10 @@ def _block(view: View | None, sized: bool) -> Block | None:
 def _runtime_ref(spec: View | None, key: str, at: int) -> RuntimeRef:
     view = spec.map(key) if spec else None
     if view is None:
-        return RuntimeRef("", "", at, None)
+        return RuntimeRef("", "", at, None, f"spec.{key}")
     follows = view.boolean("autoSync")
     pinned = follows if follows is not None and not follows.value else None
-    return RuntimeRef(_text(view, "name"), _text(view, "kind"), view.index, pinned)
+    return RuntimeRef(_text(view, "name"), _text(view, "kind"), view.index, pinned, f"spec.{key}")
 
 
 def _runtime(
@@ -300,7 +278,14 @@ def _replica(spec: View | None) -> tuple[Component, ...]:
     name = spec.text("component") if spec else None
     if spec is None or name is None or name.value not in keys.COMPONENTS:
         return ()
-    runners = {str(found.value): view for view in spec.maps("runners") or () if (found := view.text("name"))}
+    runners: dict[str, View] = {}
+    for view in spec.maps("runners") or ():
+        found = view.text("name")
+        if found is not None and str(found.value) in runners:
+            message = f"is {found.value} a second time"
+            raise Unfit("invalid-field", found.at, message, "give each runner a name of its own", "spec.runners[].name")
+        if found is not None:
+            runners[str(found.value)] = view
     lifecycle = spec.map("lifecycle")
     strategy = lifecycle.map("updateStrategy") if lifecycle else None
     component = Component(
@@ -325,69 +310,6 @@ def _runner(view: View | None, sized: bool) -> Block | None:
     if spec is None:
         return Block(view.index, size, None, None)
     return Block(view.index, size, spec.text("schedulerName"), spec.text("priorityClassName"))
-
-
-def _settings(file: int, spot: Spot, root: View, name: Found | None) -> Lifecycle | None:
-    """Return what OME reads of its ConfigMap: one number or a slip in the JSON, and nothing of it counts."""
-    if name is None or name.value != keys.OME_CONFIG:
-        return None
-    data = root.map("data")
-    text = data.text(keys.LIFECYCLE) if data else None
-    at = text.at if text else root.index
-    found = Lifecycle(file, spot, at, f"the ConfigMap {keys.OME_CONFIG}", True, ())
-    if text is None:
-        return found
-    import json
-
-    try:
-        held = json.loads(str(text.value))
-    except ValueError as error:
-        return found._replace(invalid=f"it is no JSON: {error}")
-    if not isinstance(held, dict):
-        return found._replace(invalid="it is no JSON object")
-    clamp = held.get(CLAMP)
-    if clamp is not None and not isinstance(clamp, dict):
-        return found._replace(invalid=f"{CLAMP} is no object")
-    said = {READY: held.get(READY), LEAST: (clamp or {}).get("min"), MOST: (clamp or {}).get("max")}
-    for field, value in said.items():
-        if value is not None and not isinstance(value, str):
-            return found._replace(invalid=f"{field} is {json.dumps(value)}, not a duration in quotes")
-    return found._replace(said=tuple((field, Found(value, at)) for field, value in said.items() if value))
-
-
-def chart_values(file: int, root: Node | None) -> Lifecycle:
-    """Return what a values file of OME's chart says at `ome.controller.lifecycle`; a null turns a setting off."""
-    view = View(root) if root is not None and not root.null() else None
-    found = Lifecycle(file, Spot(0), view.index if view else 0, "the chart's values", False, ())
-    for key in ("ome", "controller", keys.LIFECYCLE):
-        view = view.map(key) if view else None
-    if view is None:
-        return found
-    said: list[tuple[str, Found]] = []
-    try:
-        _say(said, view, "instanceReadyTimeout", READY)
-        clamp = view.map(CLAMP)
-        if clamp is not None:
-            _say(said, clamp, "min", LEAST)
-            _say(said, clamp, "max", MOST)
-        elif view.says(CLAMP):
-            said.extend((field, Found("", view.index)) for field in (LEAST, MOST))
-    except Unfit as unfit:
-        return found._replace(at=unfit.index, invalid=f"{unfit.field} {unfit.message}")
-    return found._replace(said=tuple(said))
-
-
-def _say(said: list[tuple[str, Found]], view: View, key: str, field: str) -> None:
-    if view.says(key):
-        said.append((field, view.text(key, "a duration such as 30m") or Found("", view.index)))
-
-
-def _cluster(file: int, spot: Spot, root: View) -> Cluster:
-    spec = root.map("spec")
-    if spec is None:
-        return Cluster(file, spot, root.index, None, ())
-    versions = spec.words("apiVersions") or ()
-    return Cluster(file, spot, root.index, spec.written("omeVersion"), tuple(str(found.value) for found in versions))
 
 
 def _repeated(annotations: View | None) -> tuple[tuple[str, str], ...]:

@@ -11,7 +11,7 @@ from ..manifests.objects import shorten
 from ..options import SECOND
 from ..record import Record
 from . import lifecycle
-from .resources import CLAMP, LEAST, MOST, READY
+from .cluster import CLAMP, LEAST, MOST, READY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ..options import Options
-    from .resources import Lifecycle
+    from .cluster import Lifecycle
 
     Said: TypeAlias = tuple[Finding, Lifecycle | None, int]
 
@@ -43,11 +43,12 @@ class Setting(Record):
 
 
 class Settings(Record):
-    """The cluster's ready timeout, and its clamp: both bounds 0 for none."""
+    """The cluster's ready timeout, and its clamp: both bounds 0 for none; `refused` where an option is wrong."""
 
     ready: Setting
     least: Setting
     most: Setting
+    refused: bool = False
 
 
 def settle(options: Options, files: tuple[Lifecycle, ...]) -> tuple[Settings, tuple[Said, ...]]:
@@ -66,21 +67,23 @@ def settle(options: Options, files: tuple[Lifecycle, ...]) -> tuple[Settings, tu
     if off or not (least.value or most.value):
         least = most = none
     elif not 0 < least.value <= most.value:
-        missing = most if least.value else least
         why = "max is below min" if least.value and most.value else f"{'max' if least.value else 'min'} is not set"
         by = next((one for one in (least, most) if one.value and not one.file and one.origin != _INSTALL), None)
         if by is not None:
-            finding = Finding("invalid-field", f"the clamp needs both bounds: {why}", "set both", field=by.origin)
+            finding = Finding("invalid-field", f"the clamp is none: {why}", _PAIR, field=by.origin)
             findings.append((finding, None, 0))
-        elif not wrong:
-            finding = _invalid(f"the clamp needs both bounds: {why}; OME then clamps nothing", CLAMP)
-            wrong.append((finding, missing.file or least.file or most.file, missing.at))
+            return Settings(ready, none, none, True), tuple(findings)
+        if not wrong:
+            cause = next((one for one in (least, most) if one.file and one.value), least if least.file else most)
+            finding = _invalid(f"the clamp is none: {why}; OME then clamps nothing", CLAMP)._replace(remedy=_PAIR)
+            wrong.append((finding, cause.file, cause.at))
         least = most = none
     findings.extend(wrong[:1])
     return Settings(ready, least, most), tuple(findings)
 
 
 _INSTALL = "OME's install"
+_PAIR = "set min and max, max not below min"
 
 
 def _setting(field: str, options: Options, files: tuple[Lifecycle, ...], say: Callable[[Said], None]) -> Setting:

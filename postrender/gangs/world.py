@@ -9,7 +9,8 @@ from ..findings import Finding
 from ..manifests.objects import shorten
 from ..record import Record
 from . import keys, settings
-from .resources import STREAM, Cluster, Lifecycle, Runtime
+from .cluster import STREAM, Cluster, Lifecycle
+from .resources import Runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
     Said: TypeAlias = tuple[Finding, Lifecycle | Cluster | Runtime | None, int]
 
-# A chain of inheritance has at most as many parents, by OME's documentation of runtime inheritance.
-MOST_PARENTS = 5
+# A runtime and four it inherits from, by OME's documentation of runtime inheritance.
+_MOST_IN_CHAIN = 5
+_OLDEST = (1, 3)
 _CRD = ("scheduling.x-k8s.io/v1alpha1", "scheduling.x-k8s.io/v1alpha1/PodGroup")
 _REPLICAS = "ome.io/v1beta1/InferenceReplica"
 
@@ -51,7 +53,9 @@ class World:
         self.config: Lifecycle | None = None
         self.cluster: Cluster | None = None
         earlier: list[tuple[tuple[str, str, str], Runtime]] = []
-        self._rivals: dict[int, Runtime | Lifecycle] = {}  # by id: what a later one of the same name has replaced
+        self._rivals: dict[
+            int, Runtime | Lifecycle | Cluster
+        ] = {}  # by id: what a later one of the same name has replaced
         for one in held:
             if isinstance(one, Runtime):
                 namespace = self.namespace(one)
@@ -66,20 +70,21 @@ class World:
                 else:
                     self._values = one
             elif isinstance(one, Cluster):
+                self._replace(self.cluster, one)
                 self.cluster = one
         for key, runtime in earlier:
             self.runtimes.setdefault(key, runtime)
         self.ome = self._ome()
         self.api_versions = frozenset(options.api_versions or (self.cluster.api_versions if self.cluster else ()))
 
-    def _replace(self, former: Runtime | Lifecycle | None, later: Runtime | Lifecycle) -> None:
+    def _replace(self, former: Runtime | Lifecycle | Cluster | None, later: Runtime | Lifecycle | Cluster) -> None:
         """Remember that two say different things; where only one is the stream's, it is no question which counts."""
         if former is None or (former.file == STREAM) != (later.file == STREAM):
             return
         if _said(former) != _said(later):
             self._rivals[id(later)] = former
 
-    def _used(self, one: Runtime | Lifecycle, title: str) -> None:
+    def _used(self, one: Runtime | Lifecycle | Cluster, title: str) -> None:
         """Say, once, that what is used stands there in two ways."""
         former = self._rivals.pop(id(one), None)
         if former is not None:
@@ -109,13 +114,15 @@ class World:
         return _REPLICAS in self.api_versions and not self.api_versions.isdisjoint(_CRD)
 
     def _ome(self) -> tuple[int, int] | None:
+        if self.cluster is not None:
+            self._used(self.cluster, "the Cluster document")
         if self.options.ome:
             return version(self.options.ome)
         said = self.cluster.ome if self.cluster else None
         if said is None:
             return None
         try:
-            return version(str(said.value))
+            return handled(str(said.value))
         except ValueError as error:
             finding = Finding("invalid-field", str(error), "write one such as 1.3", field="spec.omeVersion")
             self.findings.append((finding, self.cluster, said.at))
@@ -159,29 +166,23 @@ class World:
         return self.runtimes.get((kind, namespace, name))
 
     def _chain(self, runtime: Runtime) -> Resolved:
-        """Follow `ome.io/inherit-from`: a cluster-wide one looks at cluster-wide ones only."""
+        """Follow `ome.io/inherit-from`: a cluster-wide runtime has only such parents, another its namespace's too.
+
+        A name can stand in a chain only once, whatever its kind.
+        """
         chain = [runtime]
         while (parent := chain[-1].parent) is not None:
             child, name = chain[-1], str(parent.value)
             own = None
-            if child.kind == keys.SERVING_RUNTIME:
-                own = self.runtimes.get((keys.SERVING_RUNTIME, self.namespace(child), name))
+            if runtime.kind == keys.SERVING_RUNTIME:
+                own = self.runtimes.get((keys.SERVING_RUNTIME, self.namespace(runtime), name))
             found = own or self.runtimes.get((keys.CLUSTER_SERVING_RUNTIME, "", name))
             if found is None:
                 return Resolved(tuple(chain), f"the runtime {name!r}, which {child.title} inherits from,")
-            if found in chain or len(chain) > MOST_PARENTS:
-                message = (
-                    f"{child.title} inherits from itself in the end"
-                    if found in chain
-                    else f"more than {MOST_PARENTS} runtimes inherit from each other"
-                )
-                finding = Finding(
-                    "invalid-field",
-                    message,
-                    "end the chain of runtimes",
-                    field=f"metadata.annotations[{keys.INHERIT_FROM}]",
-                )
-                return Resolved(tuple(chain), "", (finding, child, parent.at))
+            if found.names[0] in [one.names[0] for one in chain]:
+                return _endless(chain, f"{child.title} inherits from {name!r}, which stands in its chain already")
+            if len(chain) == _MOST_IN_CHAIN:
+                return _endless(chain, f"{child.title} is the last of {_MOST_IN_CHAIN}, the most that OME follows")
             chain.append(found)
         return Resolved(tuple(chain))
 
@@ -199,8 +200,10 @@ class World:
         )
 
 
-def _said(one: Runtime | Lifecycle) -> tuple[object, ...]:
+def _said(one: Runtime | Lifecycle | Cluster) -> tuple[object, ...]:
     """Return what counts of an object, without the places where it is written."""
+    if isinstance(one, Cluster):
+        return (one.ome.value if one.ome else "", *one.api_versions)
     if isinstance(one, Lifecycle):
         return (one.invalid, *((field, found.value) for field, found in one.said))
     return (one.disabled, *(_values(held) for held in (one.parent, one.scheduler, *one.components)))
@@ -212,6 +215,22 @@ def _values(held: object) -> object:
         return held
     fields = getattr(held, "_fields", (None,) * len(held))
     return tuple(_values(value) for field, value in zip(fields, held, strict=True) if field != "at")
+
+
+def _endless(chain: list[Runtime], message: str) -> Resolved:
+    """Return a chain that OME refuses."""
+    child = chain[-1]
+    field = f"metadata.annotations[{keys.INHERIT_FROM}]"
+    finding = Finding("invalid-field", message, "end the chain of runtimes", field=field)
+    return Resolved(tuple(chain), "", (finding, child, child.parent.at if child.parent else child.at))
+
+
+def handled(text: str) -> tuple[int, int]:
+    """Return the same for a version whose rules we know; raises ValueError for an older one."""
+    found = version(text)
+    if found < _OLDEST:
+        raise ValueError(f"OME {text}: versions below 1.3 are not handled yet")
+    return found
 
 
 def version(text: str) -> tuple[int, int]:

@@ -121,10 +121,11 @@ def _unreadable(error: YAMLError, data: bytes) -> Unfit:
     problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "unknown")
     mark = getattr(error, "problem_mark", None)
     index = mark.index if mark else len(data[: getattr(error, "position", 0)].decode(errors="replace"))
-    remedy = next((text for part, text in _REMEDIES.items() if part in problem), "fix the template that made it")
+    remedy = next((text for part, text in _REMEDIES.items() if part in problem), TEMPLATE)
     return Unfit("unreadable", index, f"not valid YAML: {problem}", remedy)
 
 
+TEMPLATE = "fix the template that made it"
 # What libyaml says, and what is behind it more often than a broken template.
 _REMEDIES = {
     "<document start>": "part objects by a line with ---, or put them into a List; JSON objects in a row are no YAML",

@@ -51,7 +51,11 @@ def _who(finding: Finding) -> str:
 
 def _printable(line: str) -> str:
     """Return a line in which nothing moves the cursor or colors the terminal: what we print comes from others."""
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in line)
+    return "".join(char if char.isprintable() else _escape(ord(char)) for char in line)
+
+
+def _escape(code: int) -> str:
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def json(finding: Finding, file: str) -> str:

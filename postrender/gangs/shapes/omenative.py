@@ -33,7 +33,7 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
     """Return the gangs of one component; `missing` says what of it is not known, empty if all is."""
     own = merged.own
     if missing and not (own.leader and own.worker and own.worker.size):
-        return _unknown(merged, missing)
+        return _unknown(merged, missing, world.whole)
     if not (merged.leader or merged.worker):
         return NOTHING
     if not (merged.leader and merged.worker):
@@ -53,7 +53,7 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
         message = f"the names of its pods are longer than {_HOSTNAME} characters, and are hostnames too"
         findings.append(said(merged, "name-too-long", message, "shorten the name of the service", ""))
     if not _ours(world):
-        return Shape(True, (), "", sets, (*findings, _left_to_ome(merged, instances)))
+        return Shape(True, (), "", sets, (*findings, _left_to_ome(merged, instances, world.ome is None)))
     findings += _surprises(merged, world, instances, timeout)
     gangs = tuple(
         Gang(
@@ -156,7 +156,7 @@ def _too_many(merged: Merged, world: World) -> Said | None:
 def _surprises(merged: Merged, world: World, instances: int, timeout: int | None) -> list[Said]:
     """Return where what runs later will not be what the PodGroups say."""
     findings = []
-    if timeout is not None and timeout > _PERMIT_CAP:
+    if timeout is not None and timeout > _PERMIT_CAP and not world.settings.refused:
         origin = "" if merged.ready_timeout else f" ({world.settings.ready.origin})"
         message = (
             f"the PodGroup says {timeout:,} s{origin}, but kube-scheduler ends every such wait after {_PERMIT_CAP} s"
@@ -181,7 +181,14 @@ def _unpaired(merged: Merged) -> Said:
     leader = merged.leader if single else bool(own.leader)
     held, lacked = ("leader", "worker") if leader else ("worker", "leader")
     message = f"a {held} without a {lacked}: OME 1.3 refuses that{', or runs a single pod' if single else ''}"
-    return said(merged, "unpaired-leader-worker", message, f"write {lacked}: {{}} beside it, or remove it", held)
+    remedy = f"write {lacked}: {{}} beside it, or remove it"
+    if merged.workload.kind == keys.INFERENCE_REPLICA:
+        remedy = f"write a runner {lacked} too"
+    finding, layer, at = said(merged, "unpaired-leader-worker", message, remedy, held)
+    block = own.leader if leader else own.worker
+    if block is None:  # the runtime's
+        return finding._replace(field=merged.path("")), layer, at
+    return finding, layer, block.at
 
 
 def _several(merged: Merged, instances: int) -> Said:
@@ -190,19 +197,23 @@ def _several(merged: Merged, instances: int) -> Said:
         " OMENative labels each pod itself"
     )
     remedy = "make sure that OME 1.3 runs this service as OMENative"
-    return said(merged, "several-instances", message, remedy, "minReplicas", merged.min_replicas)
+    chosen = merged.max_replicas if instances > _replicas(merged) else merged.min_replicas
+    return said(merged, "several-instances", message, remedy, "minReplicas", chosen)
 
 
-def _unknown(merged: Merged, missing: str) -> Shape:
-    message = f"how many pods an Instance has is for {missing} to say, which is not read; taken for one pod"
-    remedy = f"give it as --context, or write leader and worker with a size into {merged.path('')}"
+def _unknown(merged: Merged, missing: str, whole: bool) -> Shape:
+    guess = ", though the context claims to be whole" if whole else "; taken for one pod"
+    message = f"how many pods an Instance has is for {missing} to say, which is not read{guess}"
+    give = "give it as --context" if merged.workload.runtime.name else "name one"
+    remedy = f"{give}, or write leader and worker with a size into {merged.path('')}"
     if merged.workload.kind == keys.INFERENCE_REPLICA:
         remedy = "write its runners out"  # what of the runtime reaches a standalone one is not documented
     return refused(said(merged, "gang-unknown", message, remedy, ""))
 
 
-def _left_to_ome(merged: Merged, instances: int) -> Said:
+def _left_to_ome(merged: Merged, instances: int, told: bool) -> Said:
     count = "PodGroup" if instances == 1 else f"{instances:,} PodGroups"
-    message = f"the {count} of this component and the label of its pods are left to OME"
+    why = ", as --podgroups omit says" if told else ""
+    message = f"the {count} of this component and the label of its pods are left to OME{why}"
     remedy = "make sure that OME is 1.3 or later, and found the PodGroup CRD when it started"
     return said(merged, "ome-makes-podgroups", message, remedy, "")

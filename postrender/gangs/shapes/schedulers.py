@@ -35,18 +35,18 @@ def judged(merged: Merged, leader: str, worker: str, topology_key: str, options:
     """Return what is to be said of a gang's schedulers and priorities; `missing` where a runtime may name others."""
     findings: list[Said] = []
     name, by = (leader, merged.leader_scheduler) if leader else (worker, merged.worker_scheduler)
-    if missing and not name:
-        return findings
-    if (name or keys.DEFAULT_SCHEDULER) not in options.gang_scheduler:
+    sure = name or not missing
+    if sure and (name or keys.DEFAULT_SCHEDULER) not in options.gang_scheduler:
         message = (
             f"{name!r} is no scheduler that places gangs, as far as is known"
             if name
             else "no scheduler is named, so the default one places each pod by itself"
         )
-        change = "write one that does" if by else "name one that does (--scheduler-name)"
+        written = by is not None or merged.workload.kind != keys.INFERENCE_SERVICE
+        change = "write one that does" if written else "name one that does (--scheduler-name)"
         remedy = f"{change}, or say that this one does (--gang-scheduler)"
         findings.append(said(merged, "no-gang-scheduler", message, remedy, "schedulerName", by))
-    if (leader or keys.DEFAULT_SCHEDULER) != (worker or keys.DEFAULT_SCHEDULER):
+    if sure and (leader or keys.DEFAULT_SCHEDULER) != (worker or keys.DEFAULT_SCHEDULER):
         message = f"the leader goes to {_named(leader)}, the workers to {_named(worker)}: neither sees the whole gang"
         remedy = "name one scheduler for both"
         findings.append(said(merged, "mixed-schedulers", message, remedy, "schedulerName", _written(merged)))
@@ -55,7 +55,7 @@ def judged(merged: Merged, leader: str, worker: str, topology_key: str, options:
         message = f"leader and workers differ: {_class(first)}, {_class(second)}; the queue orders by priority first"
         remedy = "name one priority class for both"
         findings.append(said(merged, "mixed-priorities", message, remedy, "priorityClassName", first or second))
-    if topology_key and name != keys.OME_SCHEDULER:
+    if sure and topology_key and name != keys.OME_SCHEDULER:
         message = f"the PodGroup carries {topology_key!r}, which {_named(name)} does not read"
         remedy = "nothing needs to be done; the pods' own affinity still holds"
         findings.append(said(merged, "topology-key-ignored", message, remedy, "topologyKey", merged.topology_key))
