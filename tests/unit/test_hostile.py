@@ -132,7 +132,7 @@ def test_20_000_times_the_same_service():
     assert (done.returncode, done.stdout) == (1, b"")
     errors = [line for line in done.stderr.decode().splitlines() if ": error: " in line]
     assert len(errors) == 19_999
-    assert errors[-1].startswith("postrender: error: <stdin>:119996:1: InferenceService/a: the service stands twice;")
+    assert errors[-1].startswith("postrender: error: <stdin>:119996:1: InferenceService/a: it stands twice;")
 
 
 def test_20_000_broken_documents():
