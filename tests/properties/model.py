@@ -194,7 +194,8 @@ class Model:
             place, runtime = there[0]
             names.append(name)
             found.append(runtime["spec"])
-            places = [cluster] if place == cluster else [own, cluster]
+            if len(found) == 1:  # the runtime that is named says where all its parents are looked for
+                places = [cluster] if place == cluster else [own, cluster]
             name = dig(runtime, "metadata", "annotations", INHERIT)
         return found, bool(found)
 
@@ -387,8 +388,6 @@ class Model:
                     names[at] = fill
                     block = (side,) if gang.blocks else ()
                     self.put(owner, ("spec", gang.component, *block, "schedulerName"), fill)
-        if gang.priorities[0] != gang.priorities[1]:
-            self.say("mixed-priorities", owner)
         if gang.priorities[0] != gang.priorities[1]:
             self.say("mixed-priorities", owner)
         if not gang.whole and not any(names):
