@@ -271,6 +271,43 @@ def growth(setting: Setting, turns: int) -> list[Line]:
     return [in_time(6, f"{ten:,} documents", f"{one:,} documents", long, short, 11) for one, ten, short, long in pairs]
 
 
+def under_helm(setting: Setting, turns: int) -> list[Line]:
+    """Measures whole `helm template` runs: ours against a post-renderer that prints what ours would."""
+    if not setting.installed:
+        return []
+    chart, plugins = setting.scratch / "chart", setting.scratch / "plugins"
+    (chart / "templates").mkdir(parents=True, exist_ok=True)
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: bench\nversion: 0.1.0\n")
+    documents = Path(stream("mix", 5_000)).read_text().split("\n---\n")
+    for start in range(0, len(documents), 100):  # Helm takes no single file of this size
+        (chart / f"templates/{start:04}.yaml").write_text("\n---\n".join(documents[start : start + 100]) + "\n")
+    given, finished = setting.scratch / "given.yaml", setting.scratch / "finished.yaml"
+    for name, script in (("keep", f"tee {given}"), ("print", f"cat {finished}")):
+        (plugins / name).mkdir(parents=True, exist_ok=True)
+        (plugins / name / "run").write_text(f"#!/bin/sh\nexec {script}\n")
+        (plugins / name / "run").chmod(0o755)
+        (plugins / name / "plugin.yaml").write_text(
+            f"apiVersion: v1\ntype: postrenderer/v1\nname: {name}\nversion: 0.1.0\nruntime: subprocess\n"
+            'runtimeConfig:\n  platformCommand:\n  - command: "${HELM_PLUGIN_DIR}/run"\n'
+        )
+    ours = HERE.parents[1] / "plugins/helm/postrender"
+
+    def template(name: str) -> Command:
+        around = (f"HELM_PLUGINS={plugins}:{ours}", f"PATH={Path(PYTHON).parent}:{os.environ['PATH']}")
+        words = ("template", "bench", str(chart), "--post-renderer", name)
+        return Command(f"helm with {name}", ("/usr/bin/env", *around, program(setting, "helm-4.3"), *words))
+
+    measure(template("keep"))
+    with finished.open("wb") as output:
+        if run(setting.ours, str(given), stdout=output).returncode:
+            raise FailedError("postrender refused what Helm 4 gave it")
+    gangs = sum(line == b"kind: PodGroup\n" for line in finished.open("rb"))
+    if gangs != 467:
+        raise FailedError(f"postrender made {gangs} PodGroups of 467 under Helm 4")
+    mine, printed = in_turns([template("postrender"), template("print")], turns)
+    return [in_time(7, "Helm 4, 5,000 documents", "the same, printing the output", mine, printed, 1.15)]
+
+
 ROWS: dict[int, Callable[[Setting, int], list[Line]]] = {
     1: nothing_of_interest,
     2: against_kustomize,
@@ -278,6 +315,7 @@ ROWS: dict[int, Callable[[Setting, int], list[Line]]] = {
     4: against_all,
     5: services_alone,
     6: growth,
+    7: under_helm,
 }
 
 TITLES = ("row", "what", "peer", "ours", "peer's", "ratio min / median / max", "budget", "")
