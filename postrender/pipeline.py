@@ -88,13 +88,23 @@ class _Reader:
             unfit.remedy = "fix the file"
         finding = edit.refusal(unfit, self.places, number).finding
         if finding.place is not None:
-            finding = finding._replace(place=finding.place._replace(file=self.name))
+            source = finding.place.source or _template(stream.document(self.data, self.spans[number]))
+            finding = finding._replace(place=finding.place._replace(file=self.name, source=source))
         self.findings.append(finding if item is None else _named(finding, item))
 
     def place(self, span: int, index: int) -> Place:
         """Return the place of a code point."""
         place = self.places.place(span, index)
         return place._replace(file=self.name) if self.name else place
+
+
+def _template(document: bytes) -> str:
+    """Return the template that Helm 4 says a document is from which is no YAML, if it says so in one place."""
+    marks = document.split(f"{keys.FILENAME}:".encode())
+    if len(marks) != 2:
+        return ""
+    name = marks[1].partition(b"\n")[0].strip().strip(b"'\"")
+    return name.decode(errors="replace")
 
 
 def _named(finding: Finding, item: objects.Item) -> Finding:

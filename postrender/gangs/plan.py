@@ -129,7 +129,7 @@ class _Planner:
         elif podgroup.equal(found.value, wanted):
             pass
         elif found.made_for == podgroup.made_for(workload):
-            self.changes.append(Replace(found.spot, wanted))
+            self.changes.append(Replace(found.spot, podgroup.value(gang, found.filename)))
         else:
             why = f"it was made for {found.made_for}" if found.made_for else podgroup.difference(found.value, wanted)
             self.conflict(gang, found, why, "remove or rename it, or make it what the service needs")

@@ -125,13 +125,17 @@ class Runtime(Record):
 
 
 class PodGroup(Record):
-    """A PodGroup in the stream: `made_for` is our annotation; `value` all of it, or None where it is none of ours."""
+    """A PodGroup in the stream: `made_for` is our annotation, `filename` the template that Helm 4 says it is from.
+
+    `value` is all of it, or None where it is none of ours.
+    """
 
     spot: Spot
     at: int
     namespace: str
     name: str
     made_for: str
+    filename: str
     value: Value | None
 
     @property
@@ -184,8 +188,8 @@ def read(span: int, item: Item, file: int = STREAM) -> Object | None:
     namespace = _text(metadata, "namespace")
     annotations = metadata.map("annotations") if metadata else None
     if item.kind == keys.POD_GROUP_KIND:
-        made_for = _text(annotations, keys.MADE_FOR)
-        return PodGroup(spot, root.index, namespace, str(name.value), made_for, plain(item.root))
+        made_for, filename = _text(annotations, keys.MADE_FOR), _text(annotations, keys.FILENAME)
+        return PodGroup(spot, root.index, namespace, str(name.value), made_for, filename, plain(item.root))
     if item.kind in (keys.SERVING_RUNTIME, keys.CLUSTER_SERVING_RUNTIME):
         return _runtime(file, spot, root.index, item.kind, namespace, str(name.value), annotations, spec)
     replica = item.kind == keys.INFERENCE_REPLICA
