@@ -49,6 +49,7 @@ class Component(Record):
     scheduler: Found | None = None
     priority: Found | None = None
     update: Found | None = None
+    exclusive: Found | None = None
 
 
 class RuntimeRef(Record):
@@ -80,6 +81,7 @@ class Workload(Record):
     runtime: RuntimeRef
     mode: Found | None
     virtual: bool
+    exclusive: Found | None
     annotations: tuple[tuple[str, str], ...]
     components: tuple[Component, ...]
 
@@ -201,6 +203,7 @@ def read(span: int, item: Item, file: int = STREAM) -> Object | None:
         _runtime_ref(spec, "runtimeRef" if replica else "runtime", root.index),
         None if replica or spec is None else spec.text("deploymentMode"),
         _text(annotations, keys.DEPLOYMENT_MODE) == keys.VIRTUAL_DEPLOYMENT,
+        annotations.text(keys.EXCLUSIVE_TOPOLOGY) if annotations else None,
         _repeated(annotations),
         _replica(spec) if replica else _components(spec, ""),
     )
@@ -233,6 +236,7 @@ def _component(name: str, view: View) -> Component:
         view.text("schedulerName"),
         view.text("priorityClassName"),
         strategy.text("type") if strategy else None,
+        annotations.text(keys.EXCLUSIVE_TOPOLOGY) if annotations else None,
     )
 
 

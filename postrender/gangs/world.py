@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..findings import Finding
 from ..manifests.objects import shorten
 from ..record import Record
-from . import keys, settings
+from . import dialect, keys, settings
 from .cluster import STREAM, Cluster, Lifecycle
 from .resources import Runtime
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 # A runtime and four it inherits from, by OME's documentation of runtime inheritance.
 _MOST_IN_CHAIN = 5
-_OLDEST = (1, 3)
 _CRD = ("scheduling.x-k8s.io/v1alpha1", "scheduling.x-k8s.io/v1alpha1/PodGroup")
 _REPLICAS = "ome.io/v1beta1/InferenceReplica"
 
@@ -75,6 +74,7 @@ class World:
         for key, runtime in earlier:
             self.runtimes.setdefault(key, runtime)
         self.ome = self._ome()
+        self.dialect = dialect.of(self.ome)
         self.api_versions = frozenset(options.api_versions or (self.cluster.api_versions if self.cluster else ()))
 
     def _replace(self, former: Runtime | Lifecycle | Cluster | None, later: Runtime | Lifecycle | Cluster) -> None:
@@ -122,7 +122,7 @@ class World:
         if said is None:
             return None
         try:
-            return handled(str(said.value))
+            return version(str(said.value))
         except ValueError as error:
             finding = Finding("invalid-field", str(error), "write one such as 1.3", field="spec.omeVersion")
             self.findings.append((finding, self.cluster, said.at))
@@ -159,7 +159,10 @@ class World:
         return resolved
 
     def _find(self, kind: str, namespace: str, name: str) -> Runtime | None:
-        """Look a name up: cluster-wide first, unless a runtime of the namespace is asked for, as OME 1.3 does."""
+        """Look a name up: cluster-wide first, unless a runtime of the namespace is asked for; before 1.3 there first."""
+        if not self.dialect.by_kind:
+            own = self.runtimes.get((keys.SERVING_RUNTIME, namespace, name))
+            return own or self.runtimes.get((keys.CLUSTER_SERVING_RUNTIME, "", name))
         if kind in ("", keys.CLUSTER_SERVING_RUNTIME):
             found = self.runtimes.get((keys.CLUSTER_SERVING_RUNTIME, "", name))
             return found or self.runtimes.get((keys.SERVING_RUNTIME, namespace, name))
@@ -171,7 +174,7 @@ class World:
         A name can stand in a chain only once, whatever its kind.
         """
         chain = [runtime]
-        while (parent := chain[-1].parent) is not None:
+        while self.dialect.inherits and (parent := chain[-1].parent) is not None:
             child, name = chain[-1], str(parent.value)
             own = None
             if runtime.kind == keys.SERVING_RUNTIME:
@@ -223,14 +226,6 @@ def _endless(chain: list[Runtime], message: str) -> Resolved:
     field = f"metadata.annotations[{keys.INHERIT_FROM}]"
     finding = Finding("invalid-field", message, "end the chain of runtimes", field=field)
     return Resolved(tuple(chain), "", (finding, child, child.parent.at if child.parent else child.at))
-
-
-def handled(text: str) -> tuple[int, int]:
-    """Return the same for a version whose rules we know; raises ValueError for an older one."""
-    found = version(text)
-    if found < _OLDEST:
-        raise ValueError(f"OME {text}: versions below 1.3 are not handled yet")
-    return found
 
 
 def version(text: str) -> tuple[int, int]:
