@@ -69,7 +69,8 @@ class _Planner:
         ganged = False
         for component in workload.components:
             merged = merge(workload, component, resolved.runtimes)
-            shape = shapes.shape(merged, self.world, resolved.missing)
+            missing = "" if component.name in resolved.single else resolved.missing
+            shape = shapes.shape(merged, self.world, missing)
             self.version_matters = self.version_matters or merged.leader or merged.worker
             for finding, layer, index in shape.findings:
                 self.say(finding, layer, index, raised=finding.code == "gang-unknown" and self.world.whole)

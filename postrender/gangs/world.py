@@ -31,11 +31,13 @@ _REPLICAS = "ome.io/v1beta1/InferenceReplica"
 class Resolved(Record):
     """The runtimes of a service, the nearest first; `missing` says what is not known, empty if all is.
 
-    `finding` is what keeps them from being used, with the runtime and the code point of its cause.
+    `single` are components of one pod for certain, whatever is missing. `finding` is what keeps the runtimes from being
+    used, with the runtime and the code point of its cause.
     """
 
     runtimes: tuple[Runtime, ...]
     missing: str = ""
+    single: tuple[str, ...] = ()
     finding: tuple[Finding, Runtime, int] | None = None
 
 
@@ -149,7 +151,7 @@ class World:
         if workload.kind == keys.INFERENCE_REPLICA:
             return Resolved((), f"the runtime {ref.name!r}" if ref.name else "")
         if not ref.name:
-            return Resolved((), "" if self._can_only_be_single(workload) else "the runtime that OME will choose")
+            return Resolved((), "the runtime that OME will choose", self._single(workload))
         found = self._find(ref.kind, self.namespace(workload), ref.name)
         if found is None:
             return Resolved((), f"the runtime {ref.name!r}")
@@ -189,18 +191,20 @@ class World:
             chain.append(found)
         return Resolved(tuple(chain))
 
-    def _can_only_be_single(self, workload: Workload) -> bool:
-        """Return whether none of the runtimes that OME could choose has leader, worker or a mode, and all are known."""
+    def _single(self, workload: Workload) -> tuple[str, ...]:
+        """Return the components that no runtime OME could choose gives leader, worker or a mode, if all are known."""
         if not self.whole:
-            return False
-        wanted = {component.name for component in workload.components}
+            return ()
         namespace = self.namespace(workload)
-        return not any(
-            component.name in wanted and (component.leader or component.worker or component.mode)
+        several = {
+            component.name
             for (kind, where, _), runtime in self.runtimes.items()
             if not runtime.disabled and (kind == keys.CLUSTER_SERVING_RUNTIME or where == namespace)
             for component in runtime.components
-        )
+            if component.leader or component.worker or component.mode
+        }
+        bare = (component for component in workload.components if not (component.leader or component.worker))
+        return tuple(component.name for component in bare if component.name not in several)
 
 
 def _said(one: Runtime | Lifecycle | Cluster) -> tuple[object, ...]:
@@ -225,7 +229,7 @@ def _endless(chain: list[Runtime], message: str) -> Resolved:
     child = chain[-1]
     field = f"metadata.annotations[{keys.INHERIT_FROM}]"
     finding = Finding("invalid-field", message, "end the chain of runtimes", field=field)
-    return Resolved(tuple(chain), "", (finding, child, child.parent.at if child.parent else child.at))
+    return Resolved(tuple(chain), finding=(finding, child, child.parent.at if child.parent else child.at))
 
 
 def version(text: str) -> tuple[int, int]:
