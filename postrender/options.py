@@ -159,8 +159,8 @@ TABLE = (
         CHOICE,
         _GANGS,
         "HOW",
-        "What to do where several Instances share one template, as in a LeaderWorkerSet: policy (each its own gang, by an"
-        " admission policy that `postrender policy` prints) or whole (all of them one gang).",
+        "Where several Instances share a template, as in a LeaderWorkerSet: policy (each its own gang, by an admission"
+        " policy that `postrender policy` prints) or whole (all of them one gang).",
         ("policy", "whole"),
     ),
     Option("leaderworkersets", SWITCH, _GANGS, "", "Gang the LeaderWorkerSets of the stream too, from any chart."),

@@ -1,7 +1,7 @@
 """How OME's versions differ in reading a service, as values: everything else is the same code for all of them.
 
-Sources: OME's utils/deployment.go, utils/merging.go, utils/reconciliation.go and runtimeselector/fetcher.go at v1.2.2 and
-on the 1.3 line.
+Sources: OME's utils/deployment.go, utils/merging.go, utils/reconciliation.go and runtimeselector/fetcher.go, at v1.2.2
+and on the 1.3 line.
 """
 
 from __future__ import annotations

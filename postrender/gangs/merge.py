@@ -73,9 +73,7 @@ class Merged(Record):
         return self.workload.path(self.own.name, field)
 
 
-def merge(
-    workload: Workload, own: Component, runtimes: Sequence[Runtime] = (), dialect: Dialect = OME_1_3
-) -> Merged:
+def merge(workload: Workload, own: Component, runtimes: Sequence[Runtime] = (), dialect: Dialect = OME_1_3) -> Merged:
     """Return a component laid over its runtime and what that inherits from, the nearest first."""
     layers: list[tuple[Layer, Component]] = [(workload, own)]
     for runtime in runtimes:

@@ -68,7 +68,7 @@ class _Planner:
             return
         ganged = False
         for component in workload.components:
-            merged = merge(workload, component, resolved.runtimes)
+            merged = merge(workload, component, resolved.runtimes, self.world.dialect)
             missing = "" if component.name in resolved.single else resolved.missing
             shape = shapes.shape(merged, self.world, missing)
             self.version_matters = self.version_matters or merged.leader or merged.worker
@@ -99,10 +99,9 @@ class _Planner:
         for gang in shape.gangs:
             self.pod_group(gang)
         workload = merged.workload
-        sets = shape.sets
-        if shape.label:
-            sets = ((("spec", merged.own.name, "labels", keys.POD_GROUP), shape.label), *sets)
-        self.changes.extend(Set(workload.spot, path, value) for path, value in sets)
+        labels = ("spec", merged.own.name, "labels")
+        self.changes.extend(Set(workload.spot, (*labels, key), value) for key, value in shape.labels)
+        self.changes.extend(Set(workload.spot, path, value) for path, value in shape.sets)
         if self.keep:
             self.gangs.extend(shape.gangs)
 
@@ -148,7 +147,7 @@ class _Planner:
         """Return whether the pods carry no label of somebody else's; say so where they do."""
         held = merged.pod_group
         workload = merged.workload
-        if held is None or names.is_pod_group(str(held.value), workload.name, merged.own.name):
+        if held is None or names.could_be_ours(str(held.value), workload.name, merged.own.name):
             return True
         by = f" by {held.layer.title}" if held.layer is not workload else ""
         finding = Finding(
@@ -205,7 +204,7 @@ def _two_namespaces(name: str, other: str) -> Finding:
 
 def _whose(label: str, workload: Workload) -> str:
     """Return what is wrong with a label that is not the component's."""
-    other = any(names.is_pod_group(label, workload.name, name) for name in keys.COMPONENTS)
+    other = any(names.could_be_ours(label, workload.name, name) for name in keys.COMPONENTS)
     return "the PodGroup of another component" if other else "no PodGroup of this service"
 
 

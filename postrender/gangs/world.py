@@ -161,7 +161,7 @@ class World:
         return resolved
 
     def _find(self, kind: str, namespace: str, name: str) -> Runtime | None:
-        """Look a name up: cluster-wide first, unless a runtime of the namespace is asked for; before 1.3 there first."""
+        """Look a name up: cluster-wide first, unless the namespace's is asked for; before 1.3 there first."""
         if not self.dialect.by_kind:
             own = self.runtimes.get((keys.SERVING_RUNTIME, namespace, name))
             return own or self.runtimes.get((keys.CLUSTER_SERVING_RUNTIME, "", name))

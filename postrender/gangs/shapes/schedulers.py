@@ -13,21 +13,29 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...options import Options
     from ..merge import Chosen, Merged
+    from ..world import World
     from .shape import Said
 
 
-def filled(merged: Merged, options: Options) -> tuple[tuple[tuple[tuple[str, ...], str], ...], str, str]:
-    """Return what is written into the service, and the names of leader and worker with that."""
+def filled(merged: Merged, world: World) -> tuple[tuple[tuple[tuple[str, ...], str], ...], str, str]:
+    """Return what is written into the service, and the names of leader and worker with that.
+
+    Into its leader and worker blocks where it has both, which is right for every OME. Where a component's name does not
+    reach them, into both as well, for the merged component has them; a worker alone has its leader made from the
+    component itself. Else into the component.
+    """
+    options = world.options
     leader = str(merged.leader_scheduler.value) if merged.leader_scheduler else ""
     worker = str(merged.worker_scheduler.value) if merged.worker_scheduler else ""
     name = leader or worker or options.scheduler_name
     if (leader and worker) or not options.scheduler_name or merged.workload.kind != keys.INFERENCE_SERVICE:
         return (), leader, worker
     own = ("spec", merged.own.name)
-    if merged.own.leader is None or merged.own.worker is None:
+    both = merged.own.leader is not None and merged.own.worker is not None
+    if not both and world.dialect.folds:
         return (((*own, "schedulerName"), name),), leader or name, worker or name
-    blocks = (("leader", leader), ("worker", worker))
-    sets = tuple(((*own, block, "schedulerName"), name) for block, held in blocks if not held)
+    places = (((*own, "leader") if merged.leader else own, leader), ((*own, "worker"), worker))
+    sets = tuple(((*place, "schedulerName"), name) for place, held in places if not held)
     return sets, leader or name, worker or name
 
 

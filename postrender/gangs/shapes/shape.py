@@ -32,18 +32,18 @@ class Shape(Record):
     """What a component comes to.
 
     `gangs` are the PodGroups to write; none where there is no gang or another makes them, `ganged` tells the two apart.
-    `label` is the pod-group label that the component's pods share, empty for none. `sets` are further fields of the
-    service, as pairs of path and value. Each finding comes with the object and the code point of what caused it.
+    `labels` are those that the component's pods share. `sets` are further fields of the service, as pairs of path and
+    value. Each finding comes with the object and the code point of what caused it.
     """
 
     ganged: bool
     gangs: tuple[Gang, ...]
-    label: str
+    labels: tuple[tuple[str, str], ...]
     sets: tuple[tuple[tuple[str, ...], str], ...]
     findings: tuple[Said, ...]
 
 
-NOTHING = Shape(False, (), "", (), ())
+NOTHING = Shape(False, (), (), (), ())
 
 
 def said(merged: Merged, code: str, message: str, remedy: str, field: str, chosen: Chosen | None = None) -> Said:
@@ -58,4 +58,4 @@ def said(merged: Merged, code: str, message: str, remedy: str, field: str, chose
 
 def refused(*findings: Said) -> Shape:
     """Return a shape that comes to nothing but what is said."""
-    return Shape(False, (), "", (), findings)
+    return Shape(False, (), (), (), findings)
