@@ -12,6 +12,10 @@ POD_GROUP_KIND = "PodGroup"
 SERVING_RUNTIME = "ServingRuntime"
 CLUSTER_SERVING_RUNTIME = "ClusterServingRuntime"
 
+LEADER_WORKER_SET = "LeaderWorkerSet"
+AUTOSCALER = "HorizontalPodAutoscaler"
+SET_NAME = "leaderworkerset.sigs.k8s.io/name"
+
 # OME's settings: a ConfigMap of this name, and the entry of it that is read.
 CONFIG_MAP = "ConfigMap"
 OME_CONFIG = "inferenceservice-config"
@@ -77,6 +81,17 @@ def wanted(api_version: str, kind: str) -> bool:
     if kind in _OF_OME:
         return api_version.partition("/")[0] == OME_GROUP
     return kind == POD_GROUP_KIND and api_version == SCHEDULING
+
+
+# What a span must contain besides where the LeaderWorkerSets of the stream are asked for.
+SETS = (LEADER_WORKER_SET.encode(),)
+
+
+def wanted_with_sets(api_version: str, kind: str) -> bool:
+    """Return the same, LeaderWorkerSets and what scales them included."""
+    if kind == LEADER_WORKER_SET:
+        return api_version.partition("/")[0] == "leaderworkerset.x-k8s.io"
+    return wanted_with_settings(api_version, kind) or (kind == AUTOSCALER and api_version.startswith("autoscaling/"))
 
 
 def wanted_with_settings(api_version: str, kind: str) -> bool:

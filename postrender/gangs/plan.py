@@ -6,9 +6,8 @@ from functools import cache
 
 from ..findings import ERROR, Finding, Ref
 from ..manifests.change import Add, Replace, Set
-from ..manifests.objects import shorten
 from ..record import Record
-from . import keys, names, podgroup, shapes
+from . import keys, podgroup, shapes
 from .merge import merge
 from .resources import STREAM
 
@@ -20,12 +19,11 @@ if TYPE_CHECKING:
     from ..findings import Place
     from ..manifests.change import Change, Spot
     from .cluster import Cluster, Lifecycle
-    from .merge import Merged
-    from .resources import PodGroup, Runtime, Workload
+    from .resources import LeaderWorkerSet, PodGroup, Runtime, Workload
     from .shapes.shape import Gang, Shape
     from .world import World
 
-    Layer: TypeAlias = Workload | Runtime | Lifecycle | Cluster
+    Layer: TypeAlias = Workload | LeaderWorkerSet | Runtime | Lifecycle | Cluster
     # What turns a file, a spot in it and a code point into a place.
     Placer: TypeAlias = Callable[[int, Spot, int], Place]
 
@@ -50,6 +48,7 @@ class _Planner:
             self.groups.setdefault((group.namespace or world.options.namespace, group.name), []).append(group)
         self.needed: dict[tuple[str, str], Ref] = {}
         self.namespaces: dict[str, str] = {}
+        self.told: set[str] = set()
         self.gangs: list[Gang] = []
         self.changes: list[Change] = []
         self.findings: list[Finding] = []
@@ -74,7 +73,7 @@ class _Planner:
             self.version_matters = self.version_matters or merged.leader or merged.worker
             for finding, layer, index in shape.findings:
                 self.say(finding, layer, index, raised=finding.code == "gang-unknown" and self.world.whole)
-            self.component(merged, shape)
+            self.carry_out(workload, shape)
             ganged = ganged or shape.ganged
         if not ganged:
             return
@@ -92,15 +91,10 @@ class _Planner:
         code, message, remedy, _, field, _, _ = finding
         self.findings.append(Finding(code, message, remedy, self.ref, field, place, raised))
 
-    def component(self, merged: Merged, shape: Shape) -> None:
-        """Plan what one component comes to."""
-        if shape.gangs and not self._may_label(merged):
-            return
+    def carry_out(self, workload: Workload | LeaderWorkerSet, shape: Shape) -> None:
+        """Plan what an object, or a component of it, comes to."""
         for gang in shape.gangs:
             self.pod_group(gang)
-        workload = merged.workload
-        labels = ("spec", merged.own.name, "labels")
-        self.changes.extend(Set(workload.spot, (*labels, key), value) for key, value in shape.labels)
         self.changes.extend(Set(workload.spot, path, value) for path, value in shape.sets)
         if self.keep:
             self.gangs.extend(shape.gangs)
@@ -108,7 +102,7 @@ class _Planner:
     def pod_group(self, gang: Gang) -> None:
         """Add the PodGroup of a gang, or compare it with the one that stands there."""
         wanted = podgroup.value(gang)
-        workload = gang.merged.workload
+        workload = gang.workload
         namespace = self.world.namespace(workload)
         where = (namespace, gang.name)
         holder = self.needed.setdefault(where, self.ref)
@@ -118,7 +112,8 @@ class _Planner:
             return
         if namespace:
             elsewhere = self.namespaces.setdefault(gang.name, namespace)
-            if elsewhere != namespace and gang.number == 0:
+            if elsewhere != namespace and gang.name not in self.told:
+                self.told.add(gang.name)
                 self.say(_two_namespaces(gang.name, elsewhere), workload, workload.at)
         found, *others = self.groups.get(where, (None,))
         if found is None:
@@ -136,28 +131,12 @@ class _Planner:
     def conflict(self, gang: Gang, found: PodGroup, why: str, remedy: str) -> None:
         finding = Finding(
             "podgroup-conflict",
-            f"{podgroup.made_for(gang.merged.workload)} needs a PodGroup of this name, but {why}",
+            f"{podgroup.made_for(gang.workload)} needs a PodGroup of this name, but {why}",
             remedy,
             Ref(keys.POD_GROUP_KIND, found.namespace, found.name),
             place=self.place(found.file, found.spot, found.at),
         )
         self.findings.append(finding)
-
-    def _may_label(self, merged: Merged) -> bool:
-        """Return whether the pods carry no label of somebody else's; say so where they do."""
-        held = merged.pod_group
-        workload = merged.workload
-        if held is None or names.could_be_ours(str(held.value), workload.name, merged.own.name):
-            return True
-        by = f" by {held.layer.title}" if held.layer is not workload else ""
-        finding = Finding(
-            "label-taken",
-            f"is {shorten(str(held.value))!r}{by}, {_whose(str(held.value), workload)}",
-            "remove it, or leave this service to whoever set it",
-            field=held.path(merged.own.name),
-        )
-        self.say(finding, held.layer, held.at)
-        return False
 
     def stream(self) -> None:
         """Say what is true of the stream as a whole."""
@@ -200,12 +179,6 @@ def _refused_by_cluster(world: World, count: int) -> list[Finding]:
 def _two_namespaces(name: str, other: str) -> Finding:
     message = f"{name!r} is a PodGroup in {other!r} too; the PodGroup controller counts the pods of both for each"
     return Finding("same-name-two-namespaces", message, "give the services different names")
-
-
-def _whose(label: str, workload: Workload) -> str:
-    """Return what is wrong with a label that is not the component's."""
-    other = any(names.could_be_ours(label, workload.name, name) for name in keys.COMPONENTS)
-    return "the PodGroup of another component" if other else "no PodGroup of this service"
 
 
 @cache

@@ -10,27 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..manifests.change import Pairs, Value
-    from .resources import Workload
+    from .resources import LeaderWorkerSet, Workload
     from .shapes.shape import Gang
 
 
 def value(gang: Gang) -> Pairs:
     """Return the PodGroup of a gang: the fields that OME writes and our annotations, nothing a controller would."""
-    workload = gang.merged.workload
+    workload = gang.workload
     metadata: list[tuple[str, Value]] = [("name", gang.name)]
     if workload.namespace:
         metadata.append(("namespace", workload.namespace))
-    metadata.append(
-        (
-            "labels",
-            (
-                (keys.COMPONENT, gang.merged.own.name),
-                (keys.SERVICE, workload.name),
-                (keys.INSTANCE_INDEX, str(gang.number)),
-                (keys.MANAGED_BY, gang.managed_by),
-            ),
-        )
-    )
+    metadata.append(("labels", gang.labels))
     annotations: list[tuple[str, Value]] = []
     if gang.topology_key:
         annotations.append((keys.TOPOLOGY_KEY, gang.topology_key))
@@ -49,7 +39,7 @@ def value(gang: Gang) -> Pairs:
     )
 
 
-def made_for(workload: Workload) -> str:
+def made_for(workload: Workload | LeaderWorkerSet) -> str:
     """Return what our annotation says of a PodGroup: whom it was made for."""
     return f"{workload.kind}/{workload.name}"
 

@@ -64,6 +64,25 @@ def wrong_names(merged: Merged) -> Said | None:
     return None
 
 
+def label(merged: Merged, key: str, value: str) -> tuple[tuple[str, ...], str]:
+    """Return a label of the component's pods as what is to be written into the service."""
+    return ("spec", merged.own.name, "labels", key), value
+
+
+def label_taken(merged: Merged) -> Said | None:
+    """Return that the pods carry a pod-group label that we would never have given them, if they do."""
+    held = merged.pod_group
+    workload = merged.workload
+    if held is None or names.could_be_ours(str(held.value), workload.name, merged.own.name):
+        return None
+    value = str(held.value)
+    other = any(names.could_be_ours(value, workload.name, name) for name in keys.COMPONENTS)
+    whose = "the PodGroup of another component" if other else "no PodGroup of this service"
+    message = f"is {shorten(value)!r}, {whose}"
+    remedy = "remove it, or leave this service to whoever set it"
+    return said(merged, "label-taken", message, remedy, held.field, held)
+
+
 def over_cap(merged: Merged, world: World, timeout: int | None) -> list[Said]:
     """Return that a PodGroup waits for less than it says, if it does."""
     if timeout is None or timeout <= _PERMIT_CAP or world.settings.refused:

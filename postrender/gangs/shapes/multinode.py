@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from .. import keys, names
 from . import checks, schedulers
-from .shape import NOTHING, Gang, Shape, refused, said
+from .shape import NOTHING, Shape, of_component, refused, said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..merge import Merged
     from ..world import World
-    from .shape import Said
+    from .shape import Gang, Said
 
 POLICY = "policy"
 WHOLE = "whole"
@@ -41,7 +41,8 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
     replicas = max(world.dialect.least, int(merged.min_replicas.value) if merged.min_replicas else 1)
     if workers == 0 or replicas == 0:
         return NOTHING
-    wrong = _deadlock(merged) or _shared(merged, world, replicas) or _too_many(merged, replicas)
+    wrong = _deadlock(merged) or checks.label_taken(merged) or _shared(merged, world, replicas)
+    wrong = wrong or _too_many(merged, replicas)
     timeout = checks.timeout(merged, world)
     if isinstance(timeout, tuple) or wrong is not None:
         return refused(*(one for one in (wrong, timeout) if isinstance(one, tuple)))
@@ -56,12 +57,12 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
     labels: tuple[tuple[str, str], ...]
     if how == WHOLE:
         pods = replicas * size
-        gangs = (Gang(merged, 0, base, keys.OURS, pods, timeout, key),)
+        gangs = (of_component(merged, 0, base, keys.OURS, pods, timeout, key),)
         labels = ((keys.POD_GROUP, base),)
     else:
         count = replicas + min(_SURGE, replicas) if how == POLICY else 1
         gangs = tuple(
-            Gang(merged, number, f"{base}-{number}", keys.OURS, size, timeout, key) for number in range(count)
+            of_component(merged, number, f"{base}-{number}", keys.OURS, size, timeout, key) for number in range(count)
         )
         labels = ((keys.POD_GROUP, gangs[0].name),)
         if how == POLICY:
@@ -69,7 +70,8 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
             findings.append(_needs_policy(merged))
     if how != POLICY:
         findings.append(_surge(merged, gangs[0].name))
-    return Shape(True, gangs, labels, sets, tuple(findings))
+    written = tuple(checks.label(merged, label, value) for label, value in labels)
+    return Shape(True, gangs, (*written, *sets), tuple(findings))
 
 
 def _not_ganged(merged: Merged) -> Shape:

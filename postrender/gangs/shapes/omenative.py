@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .. import keys, names
 from . import checks, schedulers
-from .shape import NOTHING, Gang, Shape, refused, said
+from .shape import NOTHING, Shape, of_component, refused, said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
         message = f"the names of its pods are longer than {_HOSTNAME} characters, and are hostnames too"
         findings.append(said(merged, "name-too-long", message, "shorten the name of the service", ""))
     if not _ours(world):
-        return Shape(True, (), (), sets, (*findings, _left_to_ome(merged, instances, world.ome is None)))
+        return Shape(True, (), sets, (*findings, _left_to_ome(merged, instances, world.ome is None)))
     findings += _surprises(merged, world, instances, timeout)
     gangs = tuple(
-        Gang(
+        of_component(
             merged,
             number,
             names.pod_group(merged.workload.name, own.name, number),
@@ -64,8 +64,12 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
     service = merged.workload.kind == keys.INFERENCE_SERVICE
     if service and instances > 1:
         findings.append(_several(merged, instances))
-    labels = ((keys.POD_GROUP, gangs[0].name),) if service and instances == 1 else ()
-    return Shape(True, gangs, labels, sets, tuple(findings))
+    taken = checks.label_taken(merged)
+    if taken is not None:
+        return refused(taken, *findings)
+    if service and instances == 1:
+        sets = (checks.label(merged, keys.POD_GROUP, gangs[0].name), *sets)
+    return Shape(True, gangs, sets, tuple(findings))
 
 
 def _ours(world: World) -> bool:
