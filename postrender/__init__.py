@@ -7,6 +7,13 @@ It is imported when first used, so that `import postrender` costs nothing.
 __version__ = "0.1.0"
 
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.pipeline import render
+
+__all__ = ["__version__", "render"]
+
+
 def __getattr__(name: str) -> object:
     if name == "render":
         from postrender.pipeline import render

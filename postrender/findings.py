@@ -28,6 +28,7 @@ SEVERITIES = {
     "ome-not-said": WARNING,
     "several-instances": WARNING,
     "multinode-not-ganged": WARNING,
+    "not-handled": WARNING,
     "unpaired-leader-worker": WARNING,
     "gang-unknown": WARNING,
     "runtime-unresolved": WARNING,

@@ -13,6 +13,7 @@ SERVING_RUNTIME = "ServingRuntime"
 CLUSTER_SERVING_RUNTIME = "ClusterServingRuntime"
 
 LEADER_WORKER_SET = "LeaderWorkerSet"
+DISAGGREGATED_SET = "DisaggregatedSet"
 AUTOSCALER = "HorizontalPodAutoscaler"
 SET_NAME = "leaderworkerset.sigs.k8s.io/name"
 
@@ -84,13 +85,13 @@ def wanted(api_version: str, kind: str) -> bool:
 
 
 # What a span must contain besides where the LeaderWorkerSets of the stream are asked for.
-SETS = (LEADER_WORKER_SET.encode(),)
+SETS = (LEADER_WORKER_SET.encode(), DISAGGREGATED_SET.encode())
 
 
 def wanted_with_sets(api_version: str, kind: str) -> bool:
     """Return the same, LeaderWorkerSets and what scales them included."""
-    if kind == LEADER_WORKER_SET:
-        return api_version.partition("/")[0] == "leaderworkerset.x-k8s.io"
+    if kind in (LEADER_WORKER_SET, DISAGGREGATED_SET):
+        return api_version.partition("/")[0] in ("leaderworkerset.x-k8s.io", "disaggregatedset.x-k8s.io")
     return wanted_with_settings(api_version, kind) or (kind == AUTOSCALER and api_version.startswith("autoscaling/"))
 
 

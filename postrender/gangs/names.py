@@ -64,10 +64,14 @@ def _digest(name: str) -> str:
 
 def could_be_ours(label: str, service: str, component: str) -> bool:
     """Return whether we could have given a component's pods this label, for whatever OME and however many Instances."""
-    base = leader_worker_set(service, component)
+    return could_be_of_set(label, leader_worker_set(service, component)) or is_pod_group(label, service, component)
+
+
+def could_be_of_set(label: str, base: str) -> bool:
+    """Return whether we could have given the pods of a LeaderWorkerSet this label."""
     index = label.removeprefix(f"{base}-")
     numbered = index != label and index.isascii() and index.isdigit() and len(index) <= _DIGITS
-    return label in (base, keys.POLICY_MISSING) or numbered or is_pod_group(label, service, component)
+    return numbered or label in (base, keys.POLICY_MISSING)
 
 
 def is_pod_group(name: str, service: str, component: str) -> bool:

@@ -9,7 +9,8 @@ from ..manifests.change import Add, Replace, Set
 from ..record import Record
 from . import keys, podgroup, shapes
 from .merge import merge
-from .resources import STREAM
+from .resources import STREAM, Autoscaler
+from .shapes import leaderworkerset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,6 +84,15 @@ class _Planner:
         elif ref.pinned is not None and ref.name:
             self.say(_pinned(ref.name), workload, ref.pinned.at)
 
+    def leader_worker_set(self, found: LeaderWorkerSet, scaler: Autoscaler | None) -> None:
+        """Plan a LeaderWorkerSet of the stream."""
+        self.ref = Ref(found.kind, found.namespace, found.name)
+        self.filename = dict(found.annotations).get(keys.FILENAME, "")
+        shape = leaderworkerset.shape(found, self.world, scaler)
+        for finding, layer, index in shape.findings:
+            self.say(finding, layer, index)
+        self.carry_out(found, shape)
+
     def say(self, finding: Finding, layer: Layer, index: int, raised: bool = False) -> None:
         """Keep a finding about the workload at hand, caused by a value of it or of another object."""
         place = self.place(layer.file, layer.spot, index)
@@ -123,7 +133,7 @@ class _Planner:
         elif podgroup.equal(found.value, wanted):
             pass
         elif found.made_for == podgroup.made_for(workload):
-            self.changes.append(Replace(found.spot, wanted))
+            self.changes.append(Replace(found.spot, podgroup.value(gang, found.filename)))
         else:
             why = f"it was made for {found.made_for}" if found.made_for else podgroup.difference(found.value, wanted)
             self.conflict(gang, found, why, "remove or rename it, or make it what the service needs")
@@ -205,9 +215,17 @@ def _pinned(name: str) -> Finding:
 
 
 def plan(
-    workloads: Iterable[Workload], groups: Sequence[PodGroup], world: World, place: Placer, keep: bool = True
+    workloads: Iterable[Workload],
+    sets: Sequence[LeaderWorkerSet | Autoscaler],
+    groups: Sequence[PodGroup],
+    world: World,
+    place: Placer,
+    keep: bool = True,
 ) -> Plan:
-    """Return the plan for a whole stream; without the gangs, which hold all that decided them, if `keep` is False."""
+    """Return the plan for a whole stream; without the gangs, which hold all that decided them, if `keep` is False.
+
+    `sets` are the LeaderWorkerSets of the stream and what scales them, if they are to be ganged.
+    """
     planner = _Planner(groups, world, place, keep)
     seen: dict[Ref, tuple[Spot, int]] = {}
     for workload in workloads:
@@ -224,5 +242,11 @@ def plan(
             "remove or rename one of the two",
         )
         planner.say(finding, workload, workload.at)
+    scalers = {
+        (one.namespace or world.options.namespace, one.target): one for one in sets if isinstance(one, Autoscaler)
+    }
+    for one in sets:
+        if not isinstance(one, Autoscaler):
+            planner.leader_worker_set(one, scalers.get((one.namespace or world.options.namespace, one.name)))
     planner.stream()
     return Plan(tuple(planner.gangs), tuple(planner.changes), tuple(planner.findings))

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from .shapes.shape import Gang
 
 
-def value(gang: Gang) -> Pairs:
-    """Return the PodGroup of a gang: the fields that OME writes and our annotations, nothing a controller would."""
+def value(gang: Gang, filename: str = "") -> Pairs:
+    """Return the PodGroup of a gang: the fields that OME writes and our annotations, nothing a controller would.
+
+    `filename` is the template that Helm 4 says it is from, if it is not to be its service's.
+    """
     workload = gang.workload
     metadata: list[tuple[str, Value]] = [("name", gang.name)]
     if workload.namespace:
@@ -26,7 +29,10 @@ def value(gang: Gang) -> Pairs:
         annotations.append((keys.TOPOLOGY_KEY, gang.topology_key))
     annotations.append((keys.MADE_FOR, made_for(workload)))
     if workload.annotations:
-        annotations.extend(_implied(dict(workload.annotations)))
+        implied = dict(workload.annotations)
+        if filename:
+            implied[keys.FILENAME] = filename
+        annotations.extend(_implied(implied))
     metadata.append(("annotations", tuple(annotations)))
     spec: list[tuple[str, Value]] = [("minMember", gang.min_member)]
     if gang.schedule_timeout_seconds is not None:
@@ -98,7 +104,7 @@ def _integer(text: str) -> int | None:
 
 
 def equal(found: Value | None, wanted: Pairs) -> bool:
-    """Return whether a PodGroup in the stream is what a gang needs, our annotation and the order of keys aside."""
+    """Return whether a PodGroup in the stream is what a gang needs, the order of keys and its origin aside."""
     return found is not None and _leaves(found) == _leaves(wanted)
 
 
@@ -118,11 +124,11 @@ def difference(found: Value | None, wanted: Pairs) -> str:
 
 
 def _leaves(value: Value, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Value]:
-    """Return the scalars of a value by their paths, our annotation left out."""
+    """Return the scalars of a value by their paths, our annotation and the name of its template left out."""
     if not isinstance(value, tuple) or not value:
         return {path: value}
     leaves = {}
     for key, held in value:
-        if key != keys.MADE_FOR:
+        if key not in (keys.MADE_FOR, keys.FILENAME):
             leaves.update(_leaves(held, (*path, key)))
     return leaves

@@ -137,12 +137,13 @@ class Template(Record):
 
 
 class LeaderWorkerSet(Record):
-    """A LeaderWorkerSet; `templates` are the leader's, if it has one of its own, and the workers'.
+    """A LeaderWorkerSet, or a set of such sets; `templates` are the leader's, if it has its own, and the workers'.
 
     `other` is the mark of another gang system, or empty, `unhandled` a feature that we do not handle, or empty; `waits`
     says why its workers wait for a leader that is placed, or is empty. `surge` is maxSurge as it is written.
     """
 
+    kind: str
     spot: Spot
     before: Spot
     at: int
@@ -156,11 +157,6 @@ class LeaderWorkerSet(Record):
     unhandled: tuple[str, int] | None
     other: tuple[str, int] | None
     annotations: tuple[tuple[str, str], ...]
-
-    @property
-    def kind(self) -> str:
-        """Its kind."""
-        return keys.LEADER_WORKER_SET
 
     @property
     def file(self) -> int:
@@ -184,13 +180,17 @@ class Autoscaler(Record):
 
 
 class PodGroup(Record):
-    """A PodGroup in the stream: `made_for` is our annotation; `value` all of it, or None where it is none of ours."""
+    """A PodGroup in the stream: `made_for` is our annotation, `filename` the template that Helm 4 says it is from.
+
+    `value` is all of it, or None where it is none of ours.
+    """
 
     spot: Spot
     at: int
     namespace: str
     name: str
     made_for: str
+    filename: str
     value: Value | None
 
     @property
@@ -243,10 +243,14 @@ def read(span: int, item: Item, file: int = STREAM) -> Object | None:
     namespace = _text(metadata, "namespace")
     annotations = metadata.map("annotations") if metadata else None
     if item.kind == keys.POD_GROUP_KIND:
-        made_for = _text(annotations, keys.MADE_FOR)
-        return PodGroup(spot, root.index, namespace, str(name.value), made_for, plain(item.root))
+        made_for, filename = _text(annotations, keys.MADE_FOR), _text(annotations, keys.FILENAME)
+        return PodGroup(spot, root.index, namespace, str(name.value), made_for, filename, plain(item.root))
     if item.kind in (keys.SERVING_RUNTIME, keys.CLUSTER_SERVING_RUNTIME):
         return _runtime(file, spot, root.index, item.kind, namespace, str(name.value), annotations, spec)
+    if item.kind == keys.DISAGGREGATED_SET:
+        return LeaderWorkerSet(
+            item.kind, spot, spot, root.index, namespace, str(name.value), None, None, None, (), None, None, None, ()
+        )
     if item.kind == keys.LEADER_WORKER_SET:
         before = spot if takes_any(item.list_kind) else Spot(span)
         return _leader_worker_set(spot, before, root.index, namespace, str(name.value), metadata, spec)
@@ -406,6 +410,7 @@ def _leader_worker_set(
     strategy = spec.map(_STRATEGY)
     rolling = strategy.map("rollingUpdateConfiguration") if strategy else None
     return LeaderWorkerSet(
+        keys.LEADER_WORKER_SET,
         spot,
         before,
         at,

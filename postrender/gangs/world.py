@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ..options import Options
-    from .resources import Object, Workload
+    from .resources import LeaderWorkerSet, Object, Workload
 
     Said: TypeAlias = tuple[Finding, Lifecycle | Cluster | Runtime | None, int]
 
@@ -94,7 +94,7 @@ class World:
             message = f"{title} stands twice in {where}, and not alike; the later one counts"
             self.findings.append((Finding("ambiguous-context", message, "leave one of the two out"), one, one.at))
 
-    def namespace(self, one: Workload | Runtime) -> str:
+    def namespace(self, one: Workload | LeaderWorkerSet | Runtime) -> str:
         """Return the namespace of an object for look-ups."""
         if isinstance(one, Runtime) and one.kind == keys.CLUSTER_SERVING_RUNTIME:
             return ""
@@ -241,5 +241,5 @@ def version(text: str) -> tuple[int, int]:
     major, _, rest = text.removeprefix("v").partition(".")
     minor = rest.split(".")[0].partition("-")[0]
     if not (major.isdigit() and minor.isdigit() and text.isascii()):
-        raise ValueError(f"{shorten(text)!r} is no version of OME")
+        raise ValueError(f"{shorten(text)!r} is no version such as 1.3")
     return int(major), int(minor)

@@ -36,7 +36,7 @@ def in_helm_4(environ: Mapping[str, str]) -> bool:
 def shown_by_helm_4(message: str) -> bytes:
     """Return a stream that Helm 4 refuses with the first line of a message."""
     line = message.strip().partition("\n")[0]
-    return f"#\n---{line[:_LONGEST]}\n".encode()
+    return f"#\n---{line[:_LONGEST]}\n".encode(errors="backslashreplace")
 
 
 class _Errors:
@@ -105,7 +105,8 @@ def _run(
     except OSError as error:
         say(f"postrender: error: {file}: cannot be read: {error.strerror or error}\n")
         return UNREACHABLE
-    if not is_quiet(data, NEEDLES):
+    asked = settled is not None and settled.options.leaderworkersets
+    if asked or not is_quiet(data, NEEDLES):
         try:
             from ..pipeline import render
         except ImportError as error:

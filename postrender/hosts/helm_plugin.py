@@ -27,11 +27,16 @@ class Refused(Exception):  # noqa: N818 - caught by name, and said
     """Raised where the plugin cannot or must not be installed; the message says why and what to do."""
 
 
+def plugins() -> Path:
+    """Return the folder of what hosts need on disk: in an installed package in it, in a checkout beside it."""
+    here = Path(__file__).resolve()
+    shipped = here.parents[1] / "plugins"
+    return shipped if shipped.is_dir() else here.parents[2] / "plugins"
+
+
 def folder() -> Path:
     """Return the folder to give to `helm plugin install`, or to Helm 4 as HELM_PLUGINS."""
-    here = Path(__file__).resolve()
-    shipped = here.parents[1] / "plugins"  # in an installed package; in a checkout they stand beside it
-    return (shipped if shipped.is_dir() else here.parents[2] / "plugins") / "helm" / PLUGIN
+    return plugins() / "helm" / PLUGIN
 
 
 def install(helm: str, environ: Mapping[str, str]) -> str:
@@ -46,11 +51,13 @@ def install(helm: str, environ: Mapping[str, str]) -> str:
             " a plugin for Helm 4 would take all its plugins away"
         )
     target = _plugins(program, environ)
+    # Where HELM_PLUGINS is set here it is for this Helm; a Helm 3 that has it too is told of below.
+    alone = {key: value for key, value in environ.items() if key != "HELM_PLUGINS"}
     for other, its_version in _helm_3(environ):
-        if _plugins(other, environ).resolve() == target.resolve():
+        if _plugins(other, alone).resolve() == target.resolve():
             raise Refused(
                 f"{other} is Helm {its_version} and reads {target} too: a plugin for Helm 4 there would take all its"
-                " plugins away; set HELM_PLUGINS to a folder of Helm 4's own, and install again"
+                " plugins away; set HELM_PLUGINS, for Helm 4 alone, to a folder of its own, and install again"
             )
     if shutil.which(PLUGIN, path=environ.get("PATH")) is None:
         raise Refused(f"{PLUGIN} is not on PATH, where the plugin looks for it; add its folder to PATH")
@@ -65,6 +72,8 @@ def _put(place: Path) -> str:
         found = held.read_bytes()
         if found == wanted:
             return f"{place} is there already"
+        if place.is_symlink():
+            raise Refused(f"{place} is a link to {place.resolve()}, another version; remove it first")
         if f"name: {PLUGIN}\n".encode() not in found:
             raise Refused(f"{place} holds another plugin; remove it first")
     elif place.exists() or place.is_symlink():

@@ -11,6 +11,8 @@ from .shape import said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ...options import Options
     from ..merge import Chosen, Merged
     from ..world import World
@@ -43,35 +45,50 @@ def judged(merged: Merged, leader: str, worker: str, topology_key: str, options:
     """Return what is to be said of a gang's schedulers and priorities; `missing` where a runtime may name others."""
     findings: list[Said] = []
     name, by = (leader, merged.leader_scheduler) if leader else (worker, merged.worker_scheduler)
-    sure = name or not missing
-    if sure and (name or keys.DEFAULT_SCHEDULER) not in options.gang_scheduler:
-        message = (
-            f"{name!r} is no scheduler that places gangs, as far as is known"
-            if name
-            else "no scheduler is named, so the default one places each pod by itself"
-        )
-        written = by is not None or merged.workload.kind != keys.INFERENCE_SERVICE
-        change = "write one that does" if written else "name one that does (--scheduler-name)"
-        remedy = f"{change}, or say that this one does (--gang-scheduler)"
-        findings.append(said(merged, "no-gang-scheduler", message, remedy, "schedulerName", by))
-    if sure and (leader or keys.DEFAULT_SCHEDULER) != (worker or keys.DEFAULT_SCHEDULER):
-        message = f"the leader goes to {_named(leader)}, the workers to {_named(worker)}: neither sees the whole gang"
-        remedy = "name one scheduler for both"
-        findings.append(said(merged, "mixed-schedulers", message, remedy, "schedulerName", _written(merged)))
+    causes = {
+        "no-gang-scheduler": ("schedulerName", by),
+        "mixed-schedulers": ("schedulerName", merged.worker_scheduler or merged.leader_scheduler),
+        "topology-key-missing": ("topologyKey", merged.topology_key),
+    }
+    if name or not missing:
+        fillable = by is None and merged.workload.kind == keys.INFERENCE_SERVICE
+        for code, message, remedy in remarks(leader, worker, topology_key, options, fillable):
+            findings.append(said(merged, code, message, remedy, *causes[code]))
+        if topology_key and name != keys.OME_SCHEDULER:
+            message = f"the PodGroup carries {topology_key!r}, which {_named(name)} does not read"
+            remedy = "nothing needs to be done; the pods' own affinity still holds"
+            findings.append(said(merged, "topology-key-ignored", message, remedy, *causes["topology-key-missing"]))
     first, second = merged.leader_priority, merged.worker_priority
     if (first.value if first else "") != (second.value if second else ""):
         message = f"leader and workers differ: {_class(first)}, {_class(second)}; the queue orders by priority first"
         remedy = "name one priority class for both"
         findings.append(said(merged, "mixed-priorities", message, remedy, "priorityClassName", first or second))
-    if sure and topology_key and name != keys.OME_SCHEDULER:
-        message = f"the PodGroup carries {topology_key!r}, which {_named(name)} does not read"
-        remedy = "nothing needs to be done; the pods' own affinity still holds"
-        findings.append(said(merged, "topology-key-ignored", message, remedy, "topologyKey", merged.topology_key))
-    elif not topology_key and name == keys.OME_SCHEDULER and not options.scheduler_has_topology_key:
+    return findings
+
+
+def remarks(
+    leader: str, worker: str, topology_key: str, options: Options, fillable: bool
+) -> Iterator[tuple[str, str, str]]:
+    """Yield code, message and remedy of what is wrong with the schedulers of a gang's leader and workers.
+
+    `fillable` says whether `--scheduler-name` would have named one.
+    """
+    name = leader or worker
+    if (name or keys.DEFAULT_SCHEDULER) not in options.gang_scheduler:
+        message = (
+            f"{name!r} is no scheduler that places gangs, as far as is known"
+            if name
+            else "no scheduler is named, so the default one places each pod by itself"
+        )
+        change = "name one that does (--scheduler-name)" if fillable else "write one that does"
+        yield "no-gang-scheduler", message, f"{change}, or say that this one does (--gang-scheduler)"
+    if (leader or keys.DEFAULT_SCHEDULER) != (worker or keys.DEFAULT_SCHEDULER):
+        message = f"the leader goes to {_named(leader)}, the workers to {_named(worker)}: neither sees the whole gang"
+        yield "mixed-schedulers", message, "name one scheduler for both"
+    if not topology_key and name == keys.OME_SCHEDULER and not options.scheduler_has_topology_key:
         message = "the OME scheduler keeps a gang without a topology key Pending, unless its chart sets one"
         remedy = "write topologyKey, or say that the chart does (--scheduler-has-topology-key)"
-        findings.append(said(merged, "topology-key-missing", message, remedy, "topologyKey", merged.topology_key))
-    return findings
+        yield "topology-key-missing", message, remedy
 
 
 def _named(name: str) -> str:
@@ -80,7 +97,3 @@ def _named(name: str) -> str:
 
 def _class(chosen: Chosen | None) -> str:
     return repr(chosen.value) if chosen else "none"
-
-
-def _written(merged: Merged) -> Chosen | None:
-    return merged.worker_scheduler or merged.leader_scheduler
