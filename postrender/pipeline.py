@@ -127,7 +127,7 @@ def read(data: bytes, options: Options = DEFAULTS) -> Stream:
     except Refusal as refusal:
         return Stream(data, (), (), (), (), (), (refusal.finding,))
     asked = options.leaderworkersets
-    numbers = stream.candidates(data, reader.spans, needles(options))
+    numbers = stream.candidates(data, reader.spans, needles(options), keys.LOOKED_UP)
     workloads: list[Workload] = []
     groups: list[PodGroup] = []
     others: list[Object] = []
@@ -135,7 +135,8 @@ def read(data: bytes, options: Options = DEFAULTS) -> Stream:
     _sort(reader.read(numbers, asked), workloads, sets, groups, others)
     if workloads:  # else there is nothing to look up for
         known = set(numbers)
-        more = stream.candidates(data, reader.spans, keys.LOOKED_UP)
+        named = bool(options.context) or any(workload.runtime.name for workload in workloads)
+        more = stream.holding(data, reader.spans, keys.LOOKED_UP if named else (keys.OME_CONFIG.encode(),))
         _sort(reader.read(number for number in more if number not in known), workloads, sets, groups, others)
     return Stream(
         data, reader.spans, tuple(workloads), tuple(sets), tuple(groups), tuple(others), tuple(reader.findings)

@@ -54,9 +54,8 @@ class World:
         self.config: Lifecycle | None = None
         self.cluster: Cluster | None = None
         earlier: list[tuple[tuple[str, str, str], Runtime]] = []
-        self._rivals: dict[
-            int, Runtime | Lifecycle | Cluster
-        ] = {}  # by id: what a later one of the same name has replaced
+        # What a later one of the same name has replaced, by the id of that.
+        self._rivals: dict[int, Runtime | Lifecycle | Cluster] = {}
         for one in held:
             if isinstance(one, Runtime):
                 namespace = self.namespace(one)
