@@ -51,12 +51,15 @@ bench: $(READY) programs ## the speed budgets, as ratios against peers measured 
 mutants: $(READY) ## plant mistakes, one at a time; the suite must catch each
 	$(BIN)/python tests/mutants/run.py
 
-.PHONY: programs
+.PHONY: programs cluster
 programs: $(READY)
 	$(BIN)/python tests/e2e/programs/get.py
 
 e2e: $(READY) programs ## bring the real programs and test against them
 	$(BIN)/python -m pytest --quiet tests/oracles tests/e2e
+
+cluster: $(READY) programs ## a real control plane by hand: make cluster ARGS="--lws"
+	@$(BIN)/python -m tests.e2e.cluster $(ARGS)
 
 all: lint type test e2e mutants ## everything but fuzz and bench
 

@@ -80,7 +80,9 @@ class Go:
 
     def made_from(self) -> list[bytes]:
         """Every Go file of the module, with its name: a file that moves is a change too."""
-        sources = [self.module / "go.mod", self.module / "go.sum", *self.module.rglob("*.go")]
+        inner = [path.parent for path in self.module.rglob("go.mod") if path.parent != self.module]
+        files = [path for path in self.module.rglob("*.go") if not set(path.parents) & set(inner)]
+        sources = [self.module / "go.mod", self.module / "go.sum", *files]
         return [
             part
             for source in sorted(sources)
@@ -95,11 +97,15 @@ class Go:
         """Build it without anything of the machine in it: no C, no paths, no state of the repository."""
         self.check_go()
         run(
-            ["go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", str(binary), self.package],
+            ["go", "build", "-trimpath", "-buildvcs=false", "-ldflags", self.flags(), "-o", str(binary), self.package],
             f"go could not build {self.package} in {self.module.relative_to(ROOT)}",
             cwd=self.module,
             env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"},
         )
+
+    def flags(self) -> str:
+        """What is said to the linker: leave out what only a debugger reads."""
+        return "-s -w"
 
     def check_go(self) -> None:
         """An old Go says something about a toolchain that nobody understands; say it in our words before."""
@@ -125,7 +131,23 @@ def take_out(archive: Path, name: str, target: Path) -> None:
             shutil.copyfileobj(packed_file, unpacked)
 
 
-WAYS: dict[str, type[Wheel] | type[Go]] = {"wheel": Wheel, "go": Go}
+class Module(Go):
+    """A program of others, built from its Go module; go.mod and go.sum in a folder of ours pin all that goes into it."""
+
+    def __init__(self, pin: dict[str, Any], go: str) -> None:
+        super().__init__(pin, str(pin.get("go", go)))
+        self.pin = pin
+
+    def version(self, key: str) -> str:
+        """The version of the module."""
+        return str(self.pin["version"])
+
+    def flags(self) -> str:
+        """Kubernetes' programs must know their version, or others refuse to speak with them."""
+        return " ".join(["-s -w", *(f"-X {name}={value}" for name, value in self.pin.get("variables", {}).items())])
+
+
+WAYS: dict[str, type[Wheel] | type[Go]] = {"wheel": Wheel, "go": Go, "module": Module}
 
 
 def run(command: list[str], failure: str, **how: Any) -> None:

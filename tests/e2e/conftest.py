@@ -1,0 +1,36 @@
+"""One cluster for all tests that ask for it, and a namespace of its own for each."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import pytest
+
+from .cluster import Cluster
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """Four nodes of eight GPUs, two schedulers, LeaderWorkerSet; see docs/testing.md."""
+    with Cluster(nodes=4, gpus=8, lws=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    """A fresh namespace; afterwards every part runs again, and the nodes are free."""
+    name = cluster.namespace()
+    yield name
+    cluster.heal()
+    cluster.discard(name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, pytest.TestReport]:
+    """Show, and keep, what the programs said when a test failed."""
+    report: pytest.TestReport = yield
+    cluster = getattr(item, "funcargs", {}).get("cluster")
+    if report.failed and isinstance(cluster, Cluster):
+        report.sections.append(("the cluster", f"all logs: {cluster.keep_logs()}\n{cluster.logs()}"))
+    return report
