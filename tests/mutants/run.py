@@ -28,10 +28,11 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ORACLE = ROOT / ".programs" / "bin" / "oracle"
-# Most mistakes are seen by these within a second; only if none of them fails the others are collected at all.
+_UNITS = ("edit", "lifecycle", "names", "scalars", "vectors", "sources", "views", "helm_4", "filter")
+# Most mistakes are seen by these within seconds; only if none of them fails the others are collected at all.
 QUICK = (
     "tests/test_cases.py::test_case",
-    *(f"tests/unit/test_{name}.py" for name in ("edit", "lifecycle", "names", "scalars")),
+    *(f"tests/unit/test_{name}.py" for name in _UNITS),
     "tests/properties",
 )
 REST = ("tests/test_cases.py", "tests/test_layers.py", "tests/unit")
