@@ -26,8 +26,8 @@ LIFECYCLE = "lifecycle"
 OUR_VERSION = "postrender/v1alpha1"
 CLUSTER = "Cluster"
 
-# What a span must contain for it to matter; see stream.is_quiet. OME's two kinds begin alike: one search for both.
-NEEDLES = (b"Inference", POD_GROUP_KIND.encode())
+# What a span must contain for it to matter; see stream.is_quiet.
+NEEDLES = (INFERENCE_SERVICE.encode(), INFERENCE_REPLICA.encode(), POD_GROUP_KIND.encode())
 # What a span must contain to be looked up; `ServingRuntime` is part of the cluster-wide kind's name too.
 LOOKED_UP = (SERVING_RUNTIME.encode(), OME_CONFIG.encode())
 
