@@ -133,7 +133,7 @@ def read(data: bytes, options: Options = DEFAULTS) -> Stream:
     others: list[Object] = []
     sets: list[LeaderWorkerSet | Autoscaler] = []
     _sort(reader.read(numbers, asked), workloads, sets, groups, others)
-    if workloads:  # else there is nothing to look up for
+    if workloads or sets:  # else there is nothing to look up for
         known = set(numbers)
         named = bool(options.context) or any(workload.runtime.name for workload in workloads)
         more = stream.holding(data, reader.spans, keys.LOOKED_UP if named else (keys.OME_CONFIG.encode(),))

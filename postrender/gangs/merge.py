@@ -63,6 +63,7 @@ class Merged(Record):
     pod_group: Chosen | None
     update: Chosen | None
     exclusive: Chosen | None
+    gang: Chosen | None
     leader_scheduler: Chosen | None
     worker_scheduler: Chosen | None
     leader_priority: Chosen | None
@@ -106,7 +107,8 @@ def merge(workload: Workload, own: Component, runtimes: Sequence[Runtime] = (), 
         _first(layers, "topology_key", "topologyKey"),
         _first(layers, "pod_group", _LABEL),
         _first(layers, "update", "lifecycle.updateStrategy.type", False),
-        _first(layers, "exclusive", f"annotations[{keys.EXCLUSIVE_TOPOLOGY}]", False),
+        _first(layers, "exclusive", f"annotations[{keys.EXCLUSIVE_TOPOLOGY}]"),
+        _first(layers, "gang", f"labels[{keys.GANG}]"),
         _over(_first(leaders, "scheduler", "leader.schedulerName", False), above[0]),
         _over(_first(workers, "scheduler", "worker.schedulerName", False), below[0]),
         _over(_first(leaders, "priority", "leader.priorityClassName", False), above[1]),

@@ -48,8 +48,10 @@ class _Planner:
         for group in groups:
             self.groups.setdefault((group.namespace or world.options.namespace, group.name), []).append(group)
         self.needed: dict[tuple[str, str], Ref] = {}
+        self.native = 0  # of these, PodGroups that an OME from 1.3 on would make itself
         self.namespaces: dict[str, str] = {}
         self.told: set[str] = set()
+        self.seen: dict[Ref, tuple[Spot, int]] = {}
         self.gangs: list[Gang] = []
         self.changes: list[Change] = []
         self.findings: list[Finding] = []
@@ -57,9 +59,19 @@ class _Planner:
         self.ref = Ref("", "", "")  # of the workload at hand, and the template it is from
         self.filename = ""
 
+    def first(self, one: Workload | LeaderWorkerSet) -> bool:
+        """Take an object in hand; return whether it is the first of its name, or say that it is not."""
+        self.ref = Ref(one.kind, one.namespace, one.name)
+        self.filename = dict(one.annotations).get(keys.FILENAME, "")
+        spot, at = self.seen.setdefault(self.ref._replace(namespace=self.world.namespace(one)), (one.spot, one.at))
+        if spot is one.spot:
+            return True
+        message = f"it stands twice; the first is on line {self.place(one.file, spot, at).line}"
+        self.say(Finding("duplicate-service", message, "remove or rename one of the two"), one, one.at)
+        return False
+
     def workload(self, workload: Workload) -> None:
         """Plan the workload at hand."""
-        self.filename = dict(workload.annotations).get(keys.FILENAME, "")
         if workload.virtual:
             return
         resolved = self.world.resolve(workload)
@@ -85,9 +97,7 @@ class _Planner:
             self.say(_pinned(ref.name), workload, ref.pinned.at)
 
     def leader_worker_set(self, found: LeaderWorkerSet, scaler: Autoscaler | None) -> None:
-        """Plan a LeaderWorkerSet of the stream."""
-        self.ref = Ref(found.kind, found.namespace, found.name)
-        self.filename = dict(found.annotations).get(keys.FILENAME, "")
+        """Plan the LeaderWorkerSet at hand."""
         shape = leaderworkerset.shape(found, self.world, scaler)
         for finding, layer, index in shape.findings:
             self.say(finding, layer, index)
@@ -120,6 +130,7 @@ class _Planner:
             message = f"{holder.kind}/{holder.name} needs a PodGroup {gang.name!r} too"
             self.say(Finding("podgroup-conflict", message, "rename one of the two"), workload, workload.at)
             return
+        self.native += (keys.MANAGED_BY, keys.OME_NATIVE) in gang.labels
         if namespace:
             elsewhere = self.namespaces.setdefault(gang.name, namespace)
             if elsewhere != namespace and gang.name not in self.told:
@@ -156,7 +167,7 @@ class _Planner:
         if self.version_matters and self.world.ome is None:
             self.findings.append(_NOT_SAID)
         if self.needed:
-            self.findings.extend(_refused_by_cluster(self.world, len(self.needed)))
+            self.findings.extend(_refused_by_cluster(self.world, len(self.needed), self.native))
         refused = any(finding.severity == ERROR for finding in self.findings)
         for where, groups in self.groups.items() if not refused else ():
             for group in groups if where not in self.needed else ():
@@ -174,13 +185,14 @@ _NOT_SAID = Finding(
 )
 
 
-def _refused_by_cluster(world: World, count: int) -> list[Finding]:
-    """Return what speaks against deploying PodGroups to the cluster whose API list is known."""
+def _refused_by_cluster(world: World, count: int, native: int) -> list[Finding]:
+    """Return what speaks against deploying PodGroups, some for OMENative, to the cluster whose API list is known."""
     many = "a PodGroup" if count == 1 else f"{count:,} PodGroups"
     if not world.serves_pod_groups:
         message = f"the cluster does not serve podgroups.scheduling.x-k8s.io, and {many} would be deployed"
         return [Finding("podgroup-crd-missing", message, "install the PodGroup CRD first")]
-    if world.ome_makes_pod_groups:
+    if native and world.ome_makes_pod_groups:
+        many = "a PodGroup" if native == 1 else f"{native:,} PodGroups"
         message = f"the cluster's OME makes PodGroups itself, and would take {many} of the same name for another's"
         return [Finding("ome-owns-podgroups", message, "say --ome 1.3, or --podgroups omit")]
     return []
@@ -227,26 +239,14 @@ def plan(
     `sets` are the LeaderWorkerSets of the stream and what scales them, if they are to be ganged.
     """
     planner = _Planner(groups, world, place, keep)
-    seen: dict[Ref, tuple[Spot, int]] = {}
     for workload in workloads:
-        planner.ref = Ref(workload.kind, workload.namespace, workload.name)
-        here = (workload.spot, workload.at)
-        spot, at = seen.setdefault(planner.ref._replace(namespace=world.namespace(workload)), here)
-        if spot is workload.spot:
+        if planner.first(workload):
             planner.workload(workload)
-            continue
-        line = place(workload.file, spot, at).line
-        finding = Finding(
-            "duplicate-service",
-            f"it stands twice; the first is on line {line}",
-            "remove or rename one of the two",
-        )
-        planner.say(finding, workload, workload.at)
     scalers = {
         (one.namespace or world.options.namespace, one.target): one for one in sets if isinstance(one, Autoscaler)
     }
     for one in sets:
-        if not isinstance(one, Autoscaler):
+        if not isinstance(one, Autoscaler) and planner.first(one):
             planner.leader_worker_set(one, scalers.get((one.namespace or world.options.namespace, one.name)))
     planner.stream()
     return Plan(tuple(planner.gangs), tuple(planner.changes), tuple(planner.findings))

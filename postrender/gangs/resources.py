@@ -50,6 +50,7 @@ class Component(Record):
     priority: Found | None = None
     update: Found | None = None
     exclusive: Found | None = None
+    gang: Found | None = None
 
 
 class RuntimeRef(Record):
@@ -131,6 +132,7 @@ class Template(Record):
 
     key: str
     at: int
+    gang: Found | None
     pod_group: Found | None
     scheduler: Found | None
     priority: Found | None
@@ -234,6 +236,11 @@ def read(span: int, item: Item, file: int = STREAM) -> Object | None:
     if item.kind == keys.CONFIG_MAP:
         return cluster.config_map(file, spot, root, name)
     spec = root.map("spec")
+    if item.kind == keys.AUTOSCALER:
+        return _autoscaler(spot, root.index, _text(metadata, "namespace"), spec)
+    if item.kind == keys.DISAGGREGATED_SET:
+        called = (_text(metadata, "namespace"), _text(metadata, "name"))
+        return LeaderWorkerSet(item.kind, spot, spot, root.index, *called, None, None, None, (), None, None, None, ())
     if name is None or not name.value:
         generated = metadata is not None and metadata.text("generateName") is not None
         message = (
@@ -247,15 +254,9 @@ def read(span: int, item: Item, file: int = STREAM) -> Object | None:
         return PodGroup(spot, root.index, namespace, str(name.value), made_for, filename, plain(item.root))
     if item.kind in (keys.SERVING_RUNTIME, keys.CLUSTER_SERVING_RUNTIME):
         return _runtime(file, spot, root.index, item.kind, namespace, str(name.value), annotations, spec)
-    if item.kind == keys.DISAGGREGATED_SET:
-        return LeaderWorkerSet(
-            item.kind, spot, spot, root.index, namespace, str(name.value), None, None, None, (), None, None, None, ()
-        )
     if item.kind == keys.LEADER_WORKER_SET:
         before = spot if takes_any(item.list_kind) else Spot(span)
         return _leader_worker_set(spot, before, root.index, namespace, str(name.value), metadata, spec)
-    if item.kind == keys.AUTOSCALER:
-        return _autoscaler(spot, root.index, namespace, spec)
     replica = item.kind == keys.INFERENCE_REPLICA
     if replica and (spec is None or spec.map("parentRef") is not None):
         return None  # the latter is OME's own, made from a service
@@ -303,6 +304,7 @@ def _component(name: str, view: View) -> Component:
         view.text("priorityClassName"),
         strategy.text("type") if strategy else None,
         annotations.text(keys.EXCLUSIVE_TOPOLOGY) if annotations else None,
+        labels.text(keys.GANG) if labels else None,
     )
 
 
@@ -389,6 +391,10 @@ _GROUP_MARKS = {
     "scheduling.k8s.io/group-name": "Volcano",
     "kai.scheduler/queue": "KAI",
     "pod-group-name": "KAI",
+    "scheduling.volcano.sh/group-name": "Volcano",
+    "gang.scheduling.koordinator.sh/name": "Koordinator",
+    "pod-group.scheduling.sigs.k8s.io": "Koordinator",
+    "yunikorn.apache.org/task-group-name": "YuniKorn",
     "kueue.x-k8s.io/queue-name": "Kueue",
     "kueue.x-k8s.io/pod-group-name": "Kueue",
 }
@@ -433,6 +439,7 @@ def _template(key: str, view: View) -> Template:
     return Template(
         key,
         view.index,
+        labels.text(keys.GANG) if labels else None,
         labels.text(keys.POD_GROUP) if labels else None,
         spec.text("schedulerName") if spec else None,
         spec.text("priorityClassName") if spec else None,

@@ -125,7 +125,7 @@ class World:
         try:
             return version(str(said.value))
         except ValueError as error:
-            finding = Finding("invalid-field", str(error), "write one such as 1.3", field="spec.omeVersion")
+            finding = Finding("invalid-field", str(error), "correct it", field="spec.omeVersion")
             self.findings.append((finding, self.cluster, said.at))
             return None
 
@@ -240,5 +240,5 @@ def version(text: str) -> tuple[int, int]:
     major, _, rest = text.removeprefix("v").partition(".")
     minor = rest.split(".")[0].partition("-")[0]
     if not (major.isdigit() and minor.isdigit() and text.isascii()):
-        raise ValueError(f"{shorten(text)!r} is no version such as 1.3")
+        raise ValueError(f"{shorten(text)!r} is no version, which 1.3 would be")
     return int(major), int(minor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...findings import Finding
 from ...manifests.objects import shorten
 from .. import keys, lifecycle, names
 from .shape import Shape, refused, said
@@ -9,13 +10,15 @@ from .shape import Shape, refused, said
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..merge import Merged
+    from ..resources import LeaderWorkerSet
     from ..world import World
     from .shape import Said
 
 READY = "lifecycle.instanceReadyTimeout"
 # Above this a service has more Instances than any scheduler should be handed from one manifest.
 MOST_INSTANCES = 1_000
-_MOST_WORKERS = 2**31 - 2  # minMember is an int32
+MOST_PODS = 2**31 - 1  # minMember is an int32
+_MOST_WORKERS = MOST_PODS - 1
 _MOST_REPLICAS = 2**31 - 1
 # kube-scheduler ends every wait at Permit after 15 minutes.
 _PERMIT_CAP = 900
@@ -85,13 +88,23 @@ def label_taken(merged: Merged) -> Said | None:
 
 def over_cap(merged: Merged, world: World, timeout: int | None) -> list[Said]:
     """Return that a PodGroup waits for less than it says, if it does."""
+    written = merged.ready_timeout
+    field = READY if written else ""
+    over = _over_cap(world, timeout, "" if written else f" ({world.settings.ready.origin})")
+    return [said(merged, "timeout-over-cap", *over, field, written)] if over else []
+
+
+def over_cap_of(found: LeaderWorkerSet, world: World, timeout: int | None) -> list[Said]:
+    """Return the same of a LeaderWorkerSet, which says no timeout itself."""
+    over = _over_cap(world, timeout, f" ({world.settings.ready.origin})")
+    return [(Finding("timeout-over-cap", *over), found, found.at)] if over else []
+
+
+def _over_cap(world: World, timeout: int | None, origin: str) -> tuple[str, str] | None:
     if timeout is None or timeout <= _PERMIT_CAP or world.settings.refused:
-        return []
-    origin = "" if merged.ready_timeout else f" ({world.settings.ready.origin})"
+        return None
     message = f"the PodGroup says {timeout:,} s{origin}, but kube-scheduler ends every such wait after {_PERMIT_CAP} s"
-    remedy = "lower the ready timeout, or set the cluster's gangScheduleTimeout"
-    field = READY if merged.ready_timeout else ""
-    return [said(merged, "timeout-over-cap", message, remedy, field, merged.ready_timeout)]
+    return message, "lower the ready timeout, or set the cluster's gangScheduleTimeout"
 
 
 def unknown(merged: Merged, missing: str, whole: bool) -> Shape:

@@ -41,16 +41,16 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
     replicas = max(world.dialect.least, int(merged.min_replicas.value) if merged.min_replicas else 1)
     if workers == 0 or replicas == 0:
         return NOTHING
-    wrong = _deadlock(merged) or checks.label_taken(merged) or _shared(merged, world, replicas)
-    wrong = wrong or _too_many(merged, replicas)
+    how = world.options.replicas
+    wrong = _deadlock(merged, world) or checks.label_taken(merged) or _left_over(merged, how)
+    wrong = wrong or _shared(merged, world, replicas) or _too_many(merged, how, replicas, 1 + workers)
     timeout = checks.timeout(merged, world)
     if isinstance(timeout, tuple) or wrong is not None:
         return refused(*(one for one in (wrong, timeout) if isinstance(one, tuple)))
     key = str(merged.topology_key.value) if merged.topology_key and world.dialect.folds else ""
     sets, leader, worker = schedulers.filled(merged, world)
-    findings = schedulers.judged(merged, leader, worker, key, world.options, missing != "")
+    findings = schedulers.judged(merged, leader, worker, key, world, missing != "")
     findings += checks.over_cap(merged, world, timeout)
-    how = world.options.replicas
     base = names.leader_worker_set(merged.workload.name, own.name)
     size = 1 + workers
     gangs: tuple[Gang, ...]
@@ -60,7 +60,7 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
         gangs = (of_component(merged, 0, base, keys.OURS, pods, timeout, key),)
         labels = ((keys.POD_GROUP, base),)
     else:
-        count = replicas + min(_SURGE, replicas) if how == POLICY else 1
+        count = replicas + _SURGE if how == POLICY else 1
         gangs = tuple(
             of_component(merged, number, f"{base}-{number}", keys.OURS, size, timeout, key) for number in range(count)
         )
@@ -87,16 +87,18 @@ def _without_partner(merged: Merged, world: World) -> Shape:
     if not merged.leader and merged.told is None:
         return NOTHING
     message = "OME below 1.3 panics on a multi-node component without a worker, again after each restart"
-    remedy = "write a worker with a size, or take the leader away"
-    field = "leader" if merged.leader else ""
-    return refused(said(merged, "leader-without-worker", message, remedy, field, merged.told))
+    away = "take the leader away" if merged.leader else "remove the annotation"
+    field = "leader" if merged.own.leader else ""
+    return refused(
+        said(merged, "leader-without-worker", message, f"write a worker with a size, or {away}", field, merged.told)
+    )
 
 
-def _deadlock(merged: Merged) -> Said | None:
+def _deadlock(merged: Merged, world: World) -> Said | None:
     """Return that the set places its workers only once the leader is placed, which a gang never is alone."""
     held = merged.workload.exclusive
     chosen = merged.exclusive
-    if not (chosen or (held and held.value)):
+    if (chosen is None and held is None) or "deadlock-shape" in world.options.accept:
         return None
     message = "workers are tied to where their leader was placed, and a gang's leader waits for its workers"
     remedy = "remove it; the scheduler's own topology keeps a gang together"
@@ -115,10 +117,26 @@ def _shared(merged: Merged, world: World, replicas: int) -> Said | None:
     return said(merged, "replicas-share-template", message, remedy, "minReplicas", merged.min_replicas)
 
 
-def _too_many(merged: Merged, replicas: int) -> Said | None:
-    if replicas <= checks.MOST_INSTANCES:
+def _left_over(merged: Merged, how: str) -> Said | None:
+    """Return that a label of an earlier render is there by which the policy would rename the gang."""
+    if merged.gang is None or how == POLICY:
         return None
-    message = f"comes to {replicas:,} PodGroups; more than {checks.MOST_INSTANCES:,} for a component are refused"
+    message = "is of a render with --replicas policy, and would have the admission policy rename this gang"
+    remedy = "remove it with the label beside it, or render what it was rendered from"
+    return said(merged, "label-taken", message, remedy, merged.gang.field, merged.gang)
+
+
+def _too_many(merged: Merged, how: str, replicas: int, size: int) -> Said | None:
+    """Return that there would be more PodGroups than anybody means, or more pods in one than its field holds."""
+    if how == WHOLE:
+        if replicas * size <= checks.MOST_PODS:
+            return None
+        message = f"{replicas:,} replicas of {size:,} pods are more than minMember holds"
+        return said(merged, "invalid-field", message, "lower one of the two", "worker.size", merged.size)
+    count = replicas + (_SURGE if how == POLICY else 0)
+    if count <= checks.MOST_INSTANCES:
+        return None
+    message = f"comes to {count:,} PodGroups; more than {checks.MOST_INSTANCES:,} for a component are refused"
     return said(
         merged, "too-many-instances", message, "lower it, or split the service", "minReplicas", merged.min_replicas
     )

@@ -41,7 +41,7 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
     key = str(merged.topology_key.value) if merged.topology_key else ""
     sets, leader, worker = schedulers.filled(merged, world)
     findings = [] if bool(own.leader) == bool(own.worker) else [_unpaired(merged)]
-    findings += schedulers.judged(merged, leader, worker, key, world.options, missing != "")
+    findings += schedulers.judged(merged, leader, worker, key, world, missing != "")
     instances = _instances(merged, world)
     if len(f"{merged.workload.name}-{own.name}-{instances - 1}-leader-0") > _HOSTNAME:
         message = f"the names of its pods are longer than {_HOSTNAME} characters, and are hostnames too"

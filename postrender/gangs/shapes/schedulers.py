@@ -41,8 +41,9 @@ def filled(merged: Merged, world: World) -> tuple[tuple[tuple[tuple[str, ...], s
     return sets, leader or name, worker or name
 
 
-def judged(merged: Merged, leader: str, worker: str, topology_key: str, options: Options, missing: bool) -> list[Said]:
+def judged(merged: Merged, leader: str, worker: str, topology_key: str, world: World, missing: bool) -> list[Said]:
     """Return what is to be said of a gang's schedulers and priorities; `missing` where a runtime may name others."""
+    options, keyed = world.options, world.dialect.folds
     findings: list[Said] = []
     name, by = (leader, merged.leader_scheduler) if leader else (worker, merged.worker_scheduler)
     causes = {
@@ -52,7 +53,7 @@ def judged(merged: Merged, leader: str, worker: str, topology_key: str, options:
     }
     if name or not missing:
         fillable = by is None and merged.workload.kind == keys.INFERENCE_SERVICE
-        for code, message, remedy in remarks(leader, worker, topology_key, options, fillable):
+        for code, message, remedy in remarks(leader, worker, topology_key, options, fillable, keyed):
             findings.append(said(merged, code, message, remedy, *causes[code]))
         if topology_key and name != keys.OME_SCHEDULER:
             message = f"the PodGroup carries {topology_key!r}, which {_named(name)} does not read"
@@ -67,11 +68,11 @@ def judged(merged: Merged, leader: str, worker: str, topology_key: str, options:
 
 
 def remarks(
-    leader: str, worker: str, topology_key: str, options: Options, fillable: bool
+    leader: str, worker: str, topology_key: str, options: Options, fillable: bool, keyed: bool
 ) -> Iterator[tuple[str, str, str]]:
     """Yield code, message and remedy of what is wrong with the schedulers of a gang's leader and workers.
 
-    `fillable` says whether `--scheduler-name` would have named one.
+    `fillable` says whether `--scheduler-name` would have named one, `keyed` whether a topology key has a field.
     """
     name = leader or worker
     if (name or keys.DEFAULT_SCHEDULER) not in options.gang_scheduler:
@@ -87,7 +88,8 @@ def remarks(
         yield "mixed-schedulers", message, "name one scheduler for both"
     if not topology_key and name == keys.OME_SCHEDULER and not options.scheduler_has_topology_key:
         message = "the OME scheduler keeps a gang without a topology key Pending, unless its chart sets one"
-        remedy = "write topologyKey, or say that the chart does (--scheduler-has-topology-key)"
+        write = "write topologyKey, or " if keyed else ""
+        remedy = f"{write}say that the chart does (--scheduler-has-topology-key)"
         yield "topology-key-missing", message, remedy
 
 
