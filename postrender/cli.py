@@ -217,6 +217,28 @@ def helm_plugin_install(helm: str) -> int:
     return DONE
 
 
+@cli.command()
+@click.option("--kube-version", metavar="VERSION", help="The version of Kubernetes, such as 1.36.")
+def policy(kube_version: str | None) -> int:
+    """Print the admission policy that `--replicas policy` needs, once for a cluster.
+
+    It gives each pod that shares a template with other groups the label of its own PodGroup.
+
+    \b
+    Example:
+      postrender policy --kube-version 1.36 | kubectl apply -f -
+    """
+    from .gangs.world import version as parsed
+    from .hosts import policy as host
+
+    try:
+        click.echo(host.policy(parsed(kube_version) if kube_version else None), nl=False)
+    except ValueError as error:
+        sys.stderr.write(f"postrender: error: {error}\n")
+        return REFUSED
+    return DONE
+
+
 _SHELLS = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/postrender.fish"}
 
 

@@ -20,11 +20,15 @@ SEVERITIES = {
     "podgroup-conflict": ERROR,
     "label-taken": ERROR,
     "too-many-instances": ERROR,
+    "replicas-share-template": ERROR,
+    "deadlock-shape": ERROR,
+    "leader-without-worker": ERROR,
     "ome-owns-podgroups": ERROR,
     "podgroup-crd-missing": ERROR,
     "ome-not-said": WARNING,
     "several-instances": WARNING,
     "multinode-not-ganged": WARNING,
+    "not-handled": WARNING,
     "unpaired-leader-worker": WARNING,
     "gang-unknown": WARNING,
     "runtime-unresolved": WARNING,
@@ -43,10 +47,12 @@ SEVERITIES = {
     "cluster-setting-invalid": WARNING,
     "ome-makes-podgroups": NOTE,
     "topology-key-ignored": NOTE,
+    "policy-needed": NOTE,
+    "other-gang-system": NOTE,
 }
 
-# Errors about the cluster, not about the manifests: the output is sound, so a user who knows better may accept them.
-ACCEPTABLE = ("ome-owns-podgroups", "podgroup-crd-missing")
+# Errors about what will happen in the cluster: the output is sound, so a user who knows better may accept them.
+ACCEPTABLE = ("ome-owns-podgroups", "podgroup-crd-missing", "deadlock-shape")
 # Notes that are said without being asked for.
 ALWAYS = ("ome-makes-podgroups",)
 

@@ -36,6 +36,8 @@ class Options(Record):
     podgroups: str = ""
     spares: int = 0
     instances: str = "min"
+    replicas: str = ""
+    leaderworkersets: bool = False
     accept: tuple[str, ...] = ()
     strict: bool = False
     origins: tuple[tuple[str, str], ...] = ()
@@ -152,6 +154,16 @@ TABLE = (
         "PodGroups for min (minReplicas, the default) or max (maxReplicas) Instances.",
         ("min", "max"),
     ),
+    Option(
+        "replicas",
+        CHOICE,
+        _GANGS,
+        "HOW",
+        "Where several Instances share a template, as in a LeaderWorkerSet: policy (each its own gang, by an admission"
+        " policy that `postrender policy` prints) or whole (all of them one gang).",
+        ("policy", "whole"),
+    ),
+    Option("leaderworkersets", SWITCH, _GANGS, "", "Gang the LeaderWorkerSets of the stream too, from any chart."),
     Option(
         "scheduler-name",
         TEXT,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from .findings import ERROR, SEVERITIES, WARNING, Finding, Ref, Refusal
 from .gangs import cluster, keys, resources
 from .gangs.plan import Plan, plan
-from .gangs.resources import STREAM, PodGroup, Workload
+from .gangs.resources import STREAM, Autoscaler, LeaderWorkerSet, PodGroup, Workload
 from .gangs.world import World
 from .manifests import edit, lookup, objects, stream, tree
 from .options import DEFAULTS, Options
@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 class Stream(Record):
     """A stream as it was read: its bytes and spans, the objects that matter, and what could not be read.
 
-    `others` is what is looked up: runtimes and settings.
+    `sets` are LeaderWorkerSets and what scales them, where these are asked for; `others` is what is looked up: runtimes
+    and settings.
     """
 
     data: bytes
     spans: tuple[stream.Span, ...]
     workloads: tuple[Workload, ...]
+    sets: tuple[LeaderWorkerSet | Autoscaler, ...]
     pod_groups: tuple[PodGroup, ...]
     others: tuple[Object, ...]
     findings: tuple[Finding, ...]
@@ -61,13 +63,15 @@ class _Reader:
         self.places = stream.Places(data, self.spans)
         self.findings: list[Finding] = []
 
-    def read(self, numbers: Iterable[int]) -> Iterator[Object]:
-        """Yield the objects that matter in these spans."""
+    def read(self, numbers: Iterable[int], sets: bool = False) -> Iterator[Object]:
+        """Yield the objects that matter in these spans; `sets` says whether LeaderWorkerSets do."""
         for number in numbers:
             document = stream.document(self.data, self.spans[number])
             wanted = keys.wanted
             if self.name:
                 wanted = keys.wanted_of_context
+            elif sets:
+                wanted = keys.wanted_with_sets
             elif keys.OME_CONFIG.encode() in document:
                 wanted = keys.wanted_with_settings
             try:
@@ -116,28 +120,46 @@ def _named(finding: Finding, item: objects.Item) -> Finding:
     return finding._replace(ref=Ref(item.kind, *said), place=place)
 
 
-def read(data: bytes) -> Stream:
+def read(data: bytes, options: Options = DEFAULTS) -> Stream:
     """Return what a stream holds that matters to us; everything else is not even parsed."""
     try:
         reader = _Reader(data)
     except Refusal as refusal:
-        return Stream(data, (), (), (), (), (refusal.finding,))
-    numbers = stream.candidates(data, reader.spans, keys.NEEDLES)
+        return Stream(data, (), (), (), (), (), (refusal.finding,))
+    asked = options.leaderworkersets
+    numbers = stream.candidates(data, reader.spans, needles(options), keys.LOOKED_UP)
     workloads: list[Workload] = []
     groups: list[PodGroup] = []
     others: list[Object] = []
-    _sort(reader.read(numbers), workloads, groups, others)
-    if workloads:  # else there is nothing to look up for
+    sets: list[LeaderWorkerSet | Autoscaler] = []
+    _sort(reader.read(numbers, asked), workloads, sets, groups, others)
+    if workloads or sets:  # else there is nothing to look up for
         known = set(numbers)
-        more = stream.candidates(data, reader.spans, keys.LOOKED_UP)
-        _sort(reader.read(number for number in more if number not in known), workloads, groups, others)
-    return Stream(data, reader.spans, tuple(workloads), tuple(groups), tuple(others), tuple(reader.findings))
+        named = bool(options.context) or any(workload.runtime.name for workload in workloads)
+        more = stream.holding(data, reader.spans, keys.LOOKED_UP if named else (keys.OME_CONFIG.encode(),))
+        _sort(reader.read(number for number in more if number not in known), workloads, sets, groups, others)
+    return Stream(
+        data, reader.spans, tuple(workloads), tuple(sets), tuple(groups), tuple(others), tuple(reader.findings)
+    )
 
 
-def _sort(found: Iterable[Object], workloads: list[Workload], groups: list[PodGroup], others: list[Object]) -> None:
+def needles(options: Options) -> tuple[bytes, ...]:
+    """Return the words of which a document must contain one to matter."""
+    return keys.NEEDLES + keys.SETS if options.leaderworkersets else keys.NEEDLES
+
+
+def _sort(
+    found: Iterable[Object],
+    workloads: list[Workload],
+    sets: list[LeaderWorkerSet | Autoscaler],
+    groups: list[PodGroup],
+    others: list[Object],
+) -> None:
     for one in found:
         if isinstance(one, Workload):
             workloads.append(one)
+        elif isinstance(one, (LeaderWorkerSet, Autoscaler)):
+            sets.append(one)
         elif isinstance(one, PodGroup):
             groups.append(one)
         else:
@@ -199,7 +221,7 @@ def _decide(read_stream: Stream, workloads: Iterable[Workload], options: Options
 
     # The stream's come last, for they win.
     held = (*context.objects, *read_stream.others) if context else read_stream.others
-    planned = plan(workloads, read_stream.pod_groups, World(held, options), place, keep)
+    planned = plan(workloads, read_stream.sets, read_stream.pod_groups, World(held, options), place, keep)
     unread = context.findings if context else []
     if not (unread or read_stream.findings):
         return planned
@@ -219,9 +241,9 @@ def render(data: bytes, options: Options = DEFAULTS) -> Rendered:
     >>> render(b"kind: ConfigMap").data
     b'kind: ConfigMap'
     """
-    if stream.is_quiet(data, keys.NEEDLES):
+    if stream.is_quiet(data, needles(options)):
         return Rendered(data, ())
-    found = read(data)
+    found = read(data, options)
     # What was read of a long list is as large as the list, and so is what comes of it: one goes as the other comes.
     left = list(found.workloads)
     left.reverse()
@@ -237,7 +259,10 @@ def render(data: bytes, options: Options = DEFAULTS) -> Rendered:
         return rendered._replace(data=edit.splice(data, spans, changes))
     except Refusal as refusal:
         finding = refusal.finding
-        for workload in read(data).workloads:
+        again = read(data, options)
+        owners: list[Workload | LeaderWorkerSet] = [*again.workloads]
+        owners += [one for one in again.sets if isinstance(one, LeaderWorkerSet)]
+        for workload in owners:
             if workload.spot == refusal.spot:
                 finding = finding._replace(ref=Ref(workload.kind, workload.namespace, workload.name))
         return rendered._replace(findings=(*rendered.findings, finding))

@@ -10,7 +10,7 @@ import os
 
 from .findings import ACCEPTABLE, ERROR, SEVERITIES
 from .gangs import lifecycle
-from .gangs.world import handled
+from .gangs.world import version
 from .manifests import objects, stream, tree
 from .options import (
     CHOICE,
@@ -196,7 +196,7 @@ def _codes(codes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _version(_: Option, word: str) -> str:
-    handled(word)
+    version(word)
     return word
 
 

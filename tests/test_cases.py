@@ -220,7 +220,7 @@ def filtered(data: bytes, flags: list[str], monkeypatch: pytest.MonkeyPatch) -> 
 def changes(case: Case) -> list[Change]:
     """What is asked for: under edit/ as the case says, else as the plan says."""
     if not case.edits:
-        return list(pipeline.decide(pipeline.read(case.data), case.options).changes)
+        return list(pipeline.decide(pipeline.read(case.data, case.options), case.options).changes)
     return [change(dict(json.loads(line, object_pairs_hook=tuple))) for line in case.lines("changes")]
 
 

@@ -12,6 +12,11 @@ POD_GROUP_KIND = "PodGroup"
 SERVING_RUNTIME = "ServingRuntime"
 CLUSTER_SERVING_RUNTIME = "ClusterServingRuntime"
 
+LEADER_WORKER_SET = "LeaderWorkerSet"
+DISAGGREGATED_SET = "DisaggregatedSet"
+AUTOSCALER = "HorizontalPodAutoscaler"
+SET_NAME = "leaderworkerset.sigs.k8s.io/name"
+
 # OME's settings: a ConfigMap of this name, and the entry of it that is read.
 CONFIG_MAP = "ConfigMap"
 OME_CONFIG = "inferenceservice-config"
@@ -28,6 +33,13 @@ LOOKED_UP = (SERVING_RUNTIME.encode(), OME_CONFIG.encode())
 
 # On pods: which PodGroup a pod belongs to (Coscheduling and the OME scheduler read it).
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
+# On the pods of a template that several groups share: the name of their PodGroups less the index, which the admission
+# policy adds; and what the label above holds until it has. No PodGroup is called so, so without the policy pods wait.
+GANG = "postrender/gang"
+POLICY_MISSING = "postrender-policy-missing"
+
+# What a LeaderWorkerSet or an annotation of its component says to place each group in a domain of its own.
+EXCLUSIVE_TOPOLOGY = "leaderworkerset.sigs.k8s.io/exclusive-topology"
 
 # The four labels of a PodGroup, as OME writes them.
 COMPONENT = "component"
@@ -50,10 +62,9 @@ OME_NATIVE = "OMENative"
 RAW_DEPLOYMENT = "RawDeployment"
 MULTI_NODE = "MultiNode"
 VIRTUAL_DEPLOYMENT = "VirtualDeployment"
-# What a component's annotation may say; any other value is passed over (OME's utils/deployment.go).
-COMPONENT_MODES = (OME_NATIVE, RAW_DEPLOYMENT, MULTI_NODE, VIRTUAL_DEPLOYMENT)
-# What an InferenceService's spec.deploymentMode may say.
-SERVICE_MODES = (OME_NATIVE, RAW_DEPLOYMENT)
+MULTI_NODE_RAY = "MultiNodeRayVLLM"
+# Who manages the pods of a PodGroup: OME names itself, and we ourselves where OME makes none.
+OURS = "postrender"
 
 # The components that can have several pods; a router never has.
 COMPONENTS = ("engine", "decoder")
@@ -71,6 +82,17 @@ def wanted(api_version: str, kind: str) -> bool:
     if kind in _OF_OME:
         return api_version.partition("/")[0] == OME_GROUP
     return kind == POD_GROUP_KIND and api_version == SCHEDULING
+
+
+# What a span must contain besides where the LeaderWorkerSets of the stream are asked for.
+SETS = (LEADER_WORKER_SET.encode(), DISAGGREGATED_SET.encode())
+
+
+def wanted_with_sets(api_version: str, kind: str) -> bool:
+    """Return the same, LeaderWorkerSets and what scales them included."""
+    if kind in (LEADER_WORKER_SET, DISAGGREGATED_SET):
+        return api_version.partition("/")[0] in ("leaderworkerset.x-k8s.io", "disaggregatedset.x-k8s.io")
+    return wanted_with_settings(api_version, kind) or (kind == AUTOSCALER and api_version.startswith("autoscaling/"))
 
 
 def wanted_with_settings(api_version: str, kind: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ..record import Record
 from . import keys
+from .dialect import OME_1_3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ..manifests.objects import Found
+    from .dialect import Dialect
     from .resources import Block, Component, Runtime, Workload
 
     Layer: TypeAlias = Workload | Runtime
@@ -60,6 +62,8 @@ class Merged(Record):
     topology_key: Chosen | None
     pod_group: Chosen | None
     update: Chosen | None
+    exclusive: Chosen | None
+    gang: Chosen | None
     leader_scheduler: Chosen | None
     worker_scheduler: Chosen | None
     leader_priority: Chosen | None
@@ -70,21 +74,25 @@ class Merged(Record):
         return self.workload.path(self.own.name, field)
 
 
-def merge(workload: Workload, own: Component, runtimes: Sequence[Runtime] = ()) -> Merged:
+def merge(workload: Workload, own: Component, runtimes: Sequence[Runtime] = (), dialect: Dialect = OME_1_3) -> Merged:
     """Return a component laid over its runtime and what that inherits from, the nearest first."""
     layers: list[tuple[Layer, Component]] = [(workload, own)]
     for runtime in runtimes:
         layers.extend((runtime, component) for component in runtime.components if component.name == own.name)
     leaders = [(layer, held.leader) for layer, held in layers if held.leader is not None]
     workers = [(layer, held.worker) for layer, held in layers if held.worker is not None]
-    mode, told = _mode(workload, _first(layers, "mode", _MODE))
+    annotated = _first(layers, "mode", _MODE) if own.name in dialect.annotations else None
+    mode, told = _mode(workload, annotated, dialect)
     if not mode:
-        mode = keys.OME_NATIVE if leaders or workers else keys.RAW_DEPLOYMENT
-    scheduler = _over(
-        _first(layers, "scheduler", "schedulerName", False),
-        _first([(runtime, runtime) for runtime in runtimes], "scheduler", "spec.schedulerName", False),
-    )
+        mode = dialect.shaped if leaders or workers else keys.RAW_DEPLOYMENT
+    scheduler = _first(layers, "scheduler", "schedulerName", False)
+    if dialect.folds:
+        whole = _first([(runtime, runtime) for runtime in runtimes], "scheduler", "spec.schedulerName", False)
+        scheduler = _over(scheduler, whole)
     priority = _first(layers, "priority", "priorityClassName", False)
+    # A worker alone has its leader made from the component itself.
+    above = (scheduler, priority) if dialect.folds or not leaders else (None, None)
+    below = (scheduler, priority) if dialect.folds else (None, None)
     return Merged(
         workload,
         own,
@@ -93,16 +101,18 @@ def merge(workload: Workload, own: Component, runtimes: Sequence[Runtime] = ()) 
         mode,
         told,
         _first(workers, "size", "worker.size"),
-        _first(layers, "min_replicas", "minReplicas"),
+        _first(layers if dialect.replicas_of_runtime else layers[:1], "min_replicas", "minReplicas"),
         _first(layers, "max_replicas", "maxReplicas", False),
         _first(layers, "ready_timeout", "lifecycle.instanceReadyTimeout"),
         _first(layers, "topology_key", "topologyKey"),
         _first(layers, "pod_group", _LABEL),
         _first(layers, "update", "lifecycle.updateStrategy.type", False),
-        _over(_first(leaders, "scheduler", "leader.schedulerName", False), scheduler),
-        _over(_first(workers, "scheduler", "worker.schedulerName", False), scheduler),
-        _over(_first(leaders, "priority", "leader.priorityClassName", False), priority),
-        _over(_first(workers, "priority", "worker.priorityClassName", False), priority),
+        _first(layers, "exclusive", f"annotations[{keys.EXCLUSIVE_TOPOLOGY}]"),
+        _first(layers, "gang", f"labels[{keys.GANG}]"),
+        _over(_first(leaders, "scheduler", "leader.schedulerName", False), above[0]),
+        _over(_first(workers, "scheduler", "worker.schedulerName", False), below[0]),
+        _over(_first(leaders, "priority", "leader.priorityClassName", False), above[1]),
+        _over(_first(workers, "priority", "worker.priorityClassName", False), below[1]),
     )
 
 
@@ -129,12 +139,12 @@ def _over(chosen: Chosen | None, other: Chosen | None) -> Chosen | None:
     return chosen._replace(hidden=(*chosen.hidden, other, *other.hidden))
 
 
-def _mode(workload: Workload, annotation: Chosen | None) -> tuple[str, Chosen | None]:
-    """Return the mode that somebody tells, and who; empty where the shape decides (OME's utils/deployment.go)."""
+def _mode(workload: Workload, annotation: Chosen | None, dialect: Dialect) -> tuple[str, Chosen | None]:
+    """Return the mode that somebody tells, and who; empty where the shape decides."""
     if workload.kind == keys.INFERENCE_REPLICA:
         return keys.OME_NATIVE, None
-    if annotation is not None and annotation.value in keys.COMPONENT_MODES:
+    if annotation is not None and annotation.value in dialect.annotated:
         return str(annotation.value), annotation
-    if workload.mode is not None and workload.mode.value in keys.SERVICE_MODES:
+    if workload.mode is not None and workload.mode.value in dialect.told:
         return str(workload.mode.value), Chosen(workload.mode.value, workload, workload.mode.at, "spec.deploymentMode")
     return "", None

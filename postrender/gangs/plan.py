@@ -6,11 +6,11 @@ from functools import cache
 
 from ..findings import ERROR, Finding, Ref
 from ..manifests.change import Add, Replace, Set
-from ..manifests.objects import shorten
 from ..record import Record
-from . import keys, names, podgroup, shapes
+from . import keys, podgroup, shapes
 from .merge import merge
-from .resources import STREAM
+from .resources import STREAM, Autoscaler
+from .shapes import leaderworkerset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,12 +20,11 @@ if TYPE_CHECKING:
     from ..findings import Place
     from ..manifests.change import Change, Spot
     from .cluster import Cluster, Lifecycle
-    from .merge import Merged
-    from .resources import PodGroup, Runtime, Workload
+    from .resources import LeaderWorkerSet, PodGroup, Runtime, Workload
     from .shapes.shape import Gang, Shape
     from .world import World
 
-    Layer: TypeAlias = Workload | Runtime | Lifecycle | Cluster
+    Layer: TypeAlias = Workload | LeaderWorkerSet | Runtime | Lifecycle | Cluster
     # What turns a file, a spot in it and a code point into a place.
     Placer: TypeAlias = Callable[[int, Spot, int], Place]
 
@@ -49,7 +48,10 @@ class _Planner:
         for group in groups:
             self.groups.setdefault((group.namespace or world.options.namespace, group.name), []).append(group)
         self.needed: dict[tuple[str, str], Ref] = {}
+        self.native = 0  # of these, PodGroups that an OME from 1.3 on would make itself
         self.namespaces: dict[str, str] = {}
+        self.told: set[str] = set()
+        self.seen: dict[Ref, tuple[Spot, int]] = {}
         self.gangs: list[Gang] = []
         self.changes: list[Change] = []
         self.findings: list[Finding] = []
@@ -57,9 +59,19 @@ class _Planner:
         self.ref = Ref("", "", "")  # of the workload at hand, and the template it is from
         self.filename = ""
 
+    def first(self, one: Workload | LeaderWorkerSet) -> bool:
+        """Take an object in hand; return whether it is the first of its name, or say that it is not."""
+        self.ref = Ref(one.kind, one.namespace, one.name)
+        self.filename = dict(one.annotations).get(keys.FILENAME, "")
+        spot, at = self.seen.setdefault(self.ref._replace(namespace=self.world.namespace(one)), (one.spot, one.at))
+        if spot is one.spot:
+            return True
+        message = f"it stands twice; the first is on line {self.place(one.file, spot, at).line}"
+        self.say(Finding("duplicate-service", message, "remove or rename one of the two"), one, one.at)
+        return False
+
     def workload(self, workload: Workload) -> None:
         """Plan the workload at hand."""
-        self.filename = dict(workload.annotations).get(keys.FILENAME, "")
         if workload.virtual:
             return
         resolved = self.world.resolve(workload)
@@ -68,13 +80,13 @@ class _Planner:
             return
         ganged = False
         for component in workload.components:
-            merged = merge(workload, component, resolved.runtimes)
+            merged = merge(workload, component, resolved.runtimes, self.world.dialect)
             missing = "" if component.name in resolved.single else resolved.missing
             shape = shapes.shape(merged, self.world, missing)
             self.version_matters = self.version_matters or merged.leader or merged.worker
             for finding, layer, index in shape.findings:
                 self.say(finding, layer, index, raised=finding.code == "gang-unknown" and self.world.whole)
-            self.component(merged, shape)
+            self.carry_out(workload, shape)
             ganged = ganged or shape.ganged
         if not ganged:
             return
@@ -84,6 +96,13 @@ class _Planner:
         elif ref.pinned is not None and ref.name:
             self.say(_pinned(ref.name), workload, ref.pinned.at)
 
+    def leader_worker_set(self, found: LeaderWorkerSet, scaler: Autoscaler | None) -> None:
+        """Plan the LeaderWorkerSet at hand."""
+        shape = leaderworkerset.shape(found, self.world, scaler)
+        for finding, layer, index in shape.findings:
+            self.say(finding, layer, index)
+        self.carry_out(found, shape)
+
     def say(self, finding: Finding, layer: Layer, index: int, raised: bool = False) -> None:
         """Keep a finding about the workload at hand, caused by a value of it or of another object."""
         place = self.place(layer.file, layer.spot, index)
@@ -92,24 +111,18 @@ class _Planner:
         code, message, remedy, _, field, _, _ = finding
         self.findings.append(Finding(code, message, remedy, self.ref, field, place, raised))
 
-    def component(self, merged: Merged, shape: Shape) -> None:
-        """Plan what one component comes to."""
-        if shape.gangs and not self._may_label(merged):
-            return
+    def carry_out(self, workload: Workload | LeaderWorkerSet, shape: Shape) -> None:
+        """Plan what an object, or a component of it, comes to."""
         for gang in shape.gangs:
             self.pod_group(gang)
-        workload = merged.workload
-        sets = shape.sets
-        if shape.label:
-            sets = ((("spec", merged.own.name, "labels", keys.POD_GROUP), shape.label), *sets)
-        self.changes.extend(Set(workload.spot, path, value) for path, value in sets)
+        self.changes.extend(Set(workload.spot, path, value) for path, value in shape.sets)
         if self.keep:
             self.gangs.extend(shape.gangs)
 
     def pod_group(self, gang: Gang) -> None:
         """Add the PodGroup of a gang, or compare it with the one that stands there."""
         wanted = podgroup.value(gang)
-        workload = gang.merged.workload
+        workload = gang.workload
         namespace = self.world.namespace(workload)
         where = (namespace, gang.name)
         holder = self.needed.setdefault(where, self.ref)
@@ -117,9 +130,11 @@ class _Planner:
             message = f"{holder.kind}/{holder.name} needs a PodGroup {gang.name!r} too"
             self.say(Finding("podgroup-conflict", message, "rename one of the two"), workload, workload.at)
             return
+        self.native += (keys.MANAGED_BY, keys.OME_NATIVE) in gang.labels
         if namespace:
             elsewhere = self.namespaces.setdefault(gang.name, namespace)
-            if elsewhere != namespace and gang.number == 0:
+            if elsewhere != namespace and gang.name not in self.told:
+                self.told.add(gang.name)
                 self.say(_two_namespaces(gang.name, elsewhere), workload, workload.at)
         found, *others = self.groups.get(where, (None,))
         if found is None:
@@ -137,28 +152,12 @@ class _Planner:
     def conflict(self, gang: Gang, found: PodGroup, why: str, remedy: str) -> None:
         finding = Finding(
             "podgroup-conflict",
-            f"{podgroup.made_for(gang.merged.workload)} needs a PodGroup of this name, but {why}",
+            f"{podgroup.made_for(gang.workload)} needs a PodGroup of this name, but {why}",
             remedy,
             Ref(keys.POD_GROUP_KIND, found.namespace, found.name),
             place=self.place(found.file, found.spot, found.at),
         )
         self.findings.append(finding)
-
-    def _may_label(self, merged: Merged) -> bool:
-        """Return whether the pods carry no label of somebody else's; say so where they do."""
-        held = merged.pod_group
-        workload = merged.workload
-        if held is None or names.is_pod_group(str(held.value), workload.name, merged.own.name):
-            return True
-        by = f" by {held.layer.title}" if held.layer is not workload else ""
-        finding = Finding(
-            "label-taken",
-            f"is {shorten(str(held.value))!r}{by}, {_whose(str(held.value), workload)}",
-            "remove it, or leave this service to whoever set it",
-            field=held.path(merged.own.name),
-        )
-        self.say(finding, held.layer, held.at)
-        return False
 
     def stream(self) -> None:
         """Say what is true of the stream as a whole."""
@@ -168,7 +167,7 @@ class _Planner:
         if self.version_matters and self.world.ome is None:
             self.findings.append(_NOT_SAID)
         if self.needed:
-            self.findings.extend(_refused_by_cluster(self.world, len(self.needed)))
+            self.findings.extend(_refused_by_cluster(self.world, len(self.needed), self.native))
         refused = any(finding.severity == ERROR for finding in self.findings)
         for where, groups in self.groups.items() if not refused else ():
             for group in groups if where not in self.needed else ():
@@ -186,13 +185,14 @@ _NOT_SAID = Finding(
 )
 
 
-def _refused_by_cluster(world: World, count: int) -> list[Finding]:
-    """Return what speaks against deploying PodGroups to the cluster whose API list is known."""
+def _refused_by_cluster(world: World, count: int, native: int) -> list[Finding]:
+    """Return what speaks against deploying PodGroups, some for OMENative, to the cluster whose API list is known."""
     many = "a PodGroup" if count == 1 else f"{count:,} PodGroups"
     if not world.serves_pod_groups:
         message = f"the cluster does not serve podgroups.scheduling.x-k8s.io, and {many} would be deployed"
         return [Finding("podgroup-crd-missing", message, "install the PodGroup CRD first")]
-    if world.ome_makes_pod_groups:
+    if native and world.ome_makes_pod_groups:
+        many = "a PodGroup" if native == 1 else f"{native:,} PodGroups"
         message = f"the cluster's OME makes PodGroups itself, and would take {many} of the same name for another's"
         return [Finding("ome-owns-podgroups", message, "say --ome 1.3, or --podgroups omit")]
     return []
@@ -201,12 +201,6 @@ def _refused_by_cluster(world: World, count: int) -> list[Finding]:
 def _two_namespaces(name: str, other: str) -> Finding:
     message = f"{name!r} is a PodGroup in {other!r} too; the PodGroup controller counts the pods of both for each"
     return Finding("same-name-two-namespaces", message, "give the services different names")
-
-
-def _whose(label: str, workload: Workload) -> str:
-    """Return what is wrong with a label that is not the component's."""
-    other = any(names.is_pod_group(label, workload.name, name) for name in keys.COMPONENTS)
-    return "the PodGroup of another component" if other else "no PodGroup of this service"
 
 
 @cache
@@ -233,24 +227,26 @@ def _pinned(name: str) -> Finding:
 
 
 def plan(
-    workloads: Iterable[Workload], groups: Sequence[PodGroup], world: World, place: Placer, keep: bool = True
+    workloads: Iterable[Workload],
+    sets: Sequence[LeaderWorkerSet | Autoscaler],
+    groups: Sequence[PodGroup],
+    world: World,
+    place: Placer,
+    keep: bool = True,
 ) -> Plan:
-    """Return the plan for a whole stream; without the gangs, which hold all that decided them, if `keep` is False."""
+    """Return the plan for a whole stream; without the gangs, which hold all that decided them, if `keep` is False.
+
+    `sets` are the LeaderWorkerSets of the stream and what scales them, if they are to be ganged.
+    """
     planner = _Planner(groups, world, place, keep)
-    seen: dict[Ref, tuple[Spot, int]] = {}
     for workload in workloads:
-        planner.ref = Ref(workload.kind, workload.namespace, workload.name)
-        here = (workload.spot, workload.at)
-        spot, at = seen.setdefault(planner.ref._replace(namespace=world.namespace(workload)), here)
-        if spot is workload.spot:
+        if planner.first(workload):
             planner.workload(workload)
-            continue
-        line = place(workload.file, spot, at).line
-        finding = Finding(
-            "duplicate-service",
-            f"it stands twice; the first is on line {line}",
-            "remove or rename one of the two",
-        )
-        planner.say(finding, workload, workload.at)
+    scalers = {
+        (one.namespace or world.options.namespace, one.target): one for one in sets if isinstance(one, Autoscaler)
+    }
+    for one in sets:
+        if not isinstance(one, Autoscaler) and planner.first(one):
+            planner.leader_worker_set(one, scalers.get((one.namespace or world.options.namespace, one.name)))
     planner.stream()
     return Plan(tuple(planner.gangs), tuple(planner.changes), tuple(planner.findings))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..manifests.change import Pairs, Value
-    from .resources import Workload
+    from .resources import LeaderWorkerSet, Workload
     from .shapes.shape import Gang
 
 
@@ -19,21 +19,11 @@ def value(gang: Gang, filename: str = "") -> Pairs:
 
     `filename` is the template that Helm 4 says it is from, if it is not to be its service's.
     """
-    workload = gang.merged.workload
+    workload = gang.workload
     metadata: list[tuple[str, Value]] = [("name", gang.name)]
     if workload.namespace:
         metadata.append(("namespace", workload.namespace))
-    metadata.append(
-        (
-            "labels",
-            (
-                (keys.COMPONENT, gang.merged.own.name),
-                (keys.SERVICE, workload.name),
-                (keys.INSTANCE_INDEX, str(gang.number)),
-                (keys.MANAGED_BY, gang.managed_by),
-            ),
-        )
-    )
+    metadata.append(("labels", gang.labels))
     annotations: list[tuple[str, Value]] = []
     if gang.topology_key:
         annotations.append((keys.TOPOLOGY_KEY, gang.topology_key))
@@ -55,7 +45,7 @@ def value(gang: Gang, filename: str = "") -> Pairs:
     )
 
 
-def made_for(workload: Workload) -> str:
+def made_for(workload: Workload | LeaderWorkerSet) -> str:
     """Return what our annotation says of a PodGroup: whom it was made for."""
     return f"{workload.kind}/{workload.name}"
 

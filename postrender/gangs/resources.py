@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..manifests.objects import Found, Item
     from .cluster import Cluster, Lifecycle
 
-    Object: TypeAlias = "Workload | Runtime | PodGroup | Lifecycle | Cluster"
+    Object: TypeAlias = "Workload | LeaderWorkerSet | Autoscaler | Runtime | PodGroup | Lifecycle | Cluster"
 
 STREAM = cluster.STREAM
 
@@ -49,6 +49,8 @@ class Component(Record):
     scheduler: Found | None = None
     priority: Found | None = None
     update: Found | None = None
+    exclusive: Found | None = None
+    gang: Found | None = None
 
 
 class RuntimeRef(Record):
@@ -80,6 +82,7 @@ class Workload(Record):
     runtime: RuntimeRef
     mode: Found | None
     virtual: bool
+    exclusive: Found | None
     annotations: tuple[tuple[str, str], ...]
     components: tuple[Component, ...]
 
@@ -124,6 +127,60 @@ class Runtime(Record):
         return f"spec.{component}Config.{field}"
 
 
+class Template(Record):
+    """A pod template of a LeaderWorkerSet: `key` is its name there, `at` where it stands."""
+
+    key: str
+    at: int
+    gang: Found | None
+    pod_group: Found | None
+    scheduler: Found | None
+    priority: Found | None
+
+
+class LeaderWorkerSet(Record):
+    """A LeaderWorkerSet, or a set of such sets; `templates` are the leader's, if it has its own, and the workers'.
+
+    `other` is the mark of another gang system, or empty, `unhandled` a feature that we do not handle, or empty; `waits`
+    says why its workers wait for a leader that is placed, or is empty. `surge` is maxSurge as it is written.
+    """
+
+    kind: str
+    spot: Spot
+    before: Spot
+    at: int
+    namespace: str
+    name: str
+    size: Found | None
+    replicas: Found | None
+    surge: Found | None
+    templates: tuple[Template, ...]
+    waits: tuple[str, int] | None
+    unhandled: tuple[str, int] | None
+    other: tuple[str, int] | None
+    annotations: tuple[tuple[str, str], ...]
+
+    @property
+    def file(self) -> int:
+        """Only what stands in the stream is planned."""
+        return STREAM
+
+    @property
+    def title(self) -> str:
+        """How messages name it."""
+        return f"{self.kind} {self.name!r}"
+
+
+class Autoscaler(Record):
+    """An autoscaler of a LeaderWorkerSet in the stream."""
+
+    spot: Spot
+    at: int
+    namespace: str
+    target: str
+    most: Found | None
+
+
 class PodGroup(Record):
     """A PodGroup in the stream: `made_for` is our annotation, `filename` the template that Helm 4 says it is from.
 
@@ -163,7 +220,7 @@ def depth(document: bytes) -> int:
 
     Rare ones lie deeper, and are looked for only where their names are, or may be, in the text.
     """
-    if b"runners" in document or b"\\" in document:
+    if b"runners" in document or b"leaderWorkerTemplate" in document or b"\\" in document:
         return 6  # spec.runners[].template.spec.schedulerName
     return 5 if b"updateStrategy" in document else 4
 
@@ -179,6 +236,11 @@ def read(span: int, item: Item, file: int = STREAM) -> Object | None:
     if item.kind == keys.CONFIG_MAP:
         return cluster.config_map(file, spot, root, name)
     spec = root.map("spec")
+    if item.kind == keys.AUTOSCALER:
+        return _autoscaler(spot, root.index, _text(metadata, "namespace"), spec)
+    if item.kind == keys.DISAGGREGATED_SET:
+        called = (_text(metadata, "namespace"), _text(metadata, "name"))
+        return LeaderWorkerSet(item.kind, spot, spot, root.index, *called, None, None, None, (), None, None, None, ())
     if name is None or not name.value:
         generated = metadata is not None and metadata.text("generateName") is not None
         message = (
@@ -192,6 +254,9 @@ def read(span: int, item: Item, file: int = STREAM) -> Object | None:
         return PodGroup(spot, root.index, namespace, str(name.value), made_for, filename, plain(item.root))
     if item.kind in (keys.SERVING_RUNTIME, keys.CLUSTER_SERVING_RUNTIME):
         return _runtime(file, spot, root.index, item.kind, namespace, str(name.value), annotations, spec)
+    if item.kind == keys.LEADER_WORKER_SET:
+        before = spot if takes_any(item.list_kind) else Spot(span)
+        return _leader_worker_set(spot, before, root.index, namespace, str(name.value), metadata, spec)
     replica = item.kind == keys.INFERENCE_REPLICA
     if replica and (spec is None or spec.map("parentRef") is not None):
         return None  # the latter is OME's own, made from a service
@@ -205,6 +270,7 @@ def read(span: int, item: Item, file: int = STREAM) -> Object | None:
         _runtime_ref(spec, "runtimeRef" if replica else "runtime", root.index),
         None if replica or spec is None else spec.text("deploymentMode"),
         _text(annotations, keys.DEPLOYMENT_MODE) == keys.VIRTUAL_DEPLOYMENT,
+        annotations.text(keys.EXCLUSIVE_TOPOLOGY) if annotations else None,
         _repeated(annotations),
         _replica(spec) if replica else _components(spec, ""),
     )
@@ -237,6 +303,8 @@ def _component(name: str, view: View) -> Component:
         view.text("schedulerName"),
         view.text("priorityClassName"),
         strategy.text("type") if strategy else None,
+        annotations.text(keys.EXCLUSIVE_TOPOLOGY) if annotations else None,
+        labels.text(keys.GANG) if labels else None,
     )
 
 
@@ -314,6 +382,103 @@ def _runner(view: View | None, sized: bool) -> Block | None:
     if spec is None:
         return Block(view.index, size, None, None)
     return Block(view.index, size, spec.text("schedulerName"), spec.text("priorityClassName"))
+
+
+_STRATEGY = "rolloutStrategy"
+_GROUP_MARKS = {
+    "scheduling.volcano.sh/queue-name": "Volcano",
+    "volcano.sh/queue-name": "Volcano",
+    "scheduling.k8s.io/group-name": "Volcano",
+    "kai.scheduler/queue": "KAI",
+    "pod-group-name": "KAI",
+    "scheduling.volcano.sh/group-name": "Volcano",
+    "gang.scheduling.koordinator.sh/name": "Koordinator",
+    "pod-group.scheduling.sigs.k8s.io": "Koordinator",
+    "yunikorn.apache.org/task-group-name": "YuniKorn",
+    "kueue.x-k8s.io/queue-name": "Kueue",
+    "kueue.x-k8s.io/pod-group-name": "Kueue",
+}
+_GROUP_SCHEDULERS = {
+    "volcano": "Volcano",
+    "kai-scheduler": "KAI",
+    "koord-scheduler": "Koordinator",
+    "yunikorn": "YuniKorn",
+}
+
+
+def _leader_worker_set(
+    spot: Spot, before: Spot, at: int, namespace: str, name: str, metadata: View | None, spec: View | None
+) -> LeaderWorkerSet | None:
+    inner = spec.map("leaderWorkerTemplate") if spec else None
+    if spec is None or inner is None:
+        return None
+    views = [(key, inner.map(key)) for key in ("leaderTemplate", "workerTemplate")]
+    strategy = spec.map(_STRATEGY)
+    rolling = strategy.map("rollingUpdateConfiguration") if strategy else None
+    return LeaderWorkerSet(
+        keys.LEADER_WORKER_SET,
+        spot,
+        before,
+        at,
+        namespace,
+        name,
+        inner.integer("size"),
+        spec.integer("replicas"),
+        rolling.written("maxSurge") if rolling else None,
+        tuple(_template(key, view) for key, view in views if view is not None),
+        _waits(metadata, spec),
+        ("subGroupPolicy", policy.index) if (policy := inner.map("subGroupPolicy")) else None,
+        _other_system(metadata, spec, [view for _, view in views if view is not None]),
+        _repeated(metadata.map("annotations") if metadata else None),
+    )
+
+
+def _template(key: str, view: View) -> Template:
+    metadata, spec = view.map("metadata"), view.map("spec")
+    labels = metadata.map("labels") if metadata else None
+    return Template(
+        key,
+        view.index,
+        labels.text(keys.GANG) if labels else None,
+        labels.text(keys.POD_GROUP) if labels else None,
+        spec.text("schedulerName") if spec else None,
+        spec.text("priorityClassName") if spec else None,
+    )
+
+
+def _waits(metadata: View | None, spec: View) -> tuple[str, int] | None:
+    """Return what keeps the workers from being there before the leader is placed."""
+    startup = spec.text("startupPolicy")
+    if startup is not None and startup.value == "LeaderReady":
+        return "spec.startupPolicy", startup.at
+    annotations = metadata.map("annotations") if metadata else None
+    exclusive = annotations.text(keys.EXCLUSIVE_TOPOLOGY) if annotations else None
+    return (f"metadata.annotations[{keys.EXCLUSIVE_TOPOLOGY}]", exclusive.at) if exclusive else None
+
+
+def _other_system(metadata: View | None, spec: View, templates: list[View]) -> tuple[str, int] | None:
+    """Return which other gang system a set is marked for."""
+    scheduling = spec.map("scheduling")
+    if scheduling is not None:
+        return "Kubernetes' own gang scheduling", scheduling.index
+    for view in (metadata, *(template.map("metadata") for template in templates)):
+        for held in (view.map("labels"), view.map("annotations")) if view else ():
+            for mark, system in _GROUP_MARKS.items() if held else ():
+                if held is not None and (found := held.text(mark)) is not None:
+                    return system, found.at
+    for template in templates:
+        inner = template.map("spec")
+        scheduler = inner.text("schedulerName") if inner else None
+        if scheduler is not None and scheduler.value in _GROUP_SCHEDULERS:
+            return _GROUP_SCHEDULERS[str(scheduler.value)], scheduler.at
+    return None
+
+
+def _autoscaler(spot: Spot, at: int, namespace: str, spec: View | None) -> Autoscaler | None:
+    target = spec.map("scaleTargetRef") if spec else None
+    if spec is None or target is None or _text(target, "kind") != keys.LEADER_WORKER_SET:
+        return None
+    return Autoscaler(spot, at, namespace, _text(target, "name"), spec.integer("maxReplicas"))
 
 
 def _repeated(annotations: View | None) -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..findings import Finding
 from ..manifests.objects import shorten
 from ..record import Record
-from . import keys, settings
+from . import dialect, keys, settings
 from .cluster import STREAM, Cluster, Lifecycle
 from .resources import Runtime
 
@@ -18,13 +18,12 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ..options import Options
-    from .resources import Object, Workload
+    from .resources import LeaderWorkerSet, Object, Workload
 
     Said: TypeAlias = tuple[Finding, Lifecycle | Cluster | Runtime | None, int]
 
 # A runtime and four it inherits from, by OME's documentation of runtime inheritance.
 _MOST_IN_CHAIN = 5
-_OLDEST = (1, 3)
 _CRD = ("scheduling.x-k8s.io/v1alpha1", "scheduling.x-k8s.io/v1alpha1/PodGroup")
 _REPLICAS = "ome.io/v1beta1/InferenceReplica"
 
@@ -55,9 +54,8 @@ class World:
         self.config: Lifecycle | None = None
         self.cluster: Cluster | None = None
         earlier: list[tuple[tuple[str, str, str], Runtime]] = []
-        self._rivals: dict[
-            int, Runtime | Lifecycle | Cluster
-        ] = {}  # by id: what a later one of the same name has replaced
+        # What a later one of the same name has replaced, by the id of that.
+        self._rivals: dict[int, Runtime | Lifecycle | Cluster] = {}
         for one in held:
             if isinstance(one, Runtime):
                 namespace = self.namespace(one)
@@ -77,6 +75,7 @@ class World:
         for key, runtime in earlier:
             self.runtimes.setdefault(key, runtime)
         self.ome = self._ome()
+        self.dialect = dialect.of(self.ome)
         self.api_versions = frozenset(options.api_versions or (self.cluster.api_versions if self.cluster else ()))
 
     def _replace(self, former: Runtime | Lifecycle | Cluster | None, later: Runtime | Lifecycle | Cluster) -> None:
@@ -94,7 +93,7 @@ class World:
             message = f"{title} stands twice in {where}, and not alike; the later one counts"
             self.findings.append((Finding("ambiguous-context", message, "leave one of the two out"), one, one.at))
 
-    def namespace(self, one: Workload | Runtime) -> str:
+    def namespace(self, one: Workload | LeaderWorkerSet | Runtime) -> str:
         """Return the namespace of an object for look-ups."""
         if isinstance(one, Runtime) and one.kind == keys.CLUSTER_SERVING_RUNTIME:
             return ""
@@ -124,9 +123,9 @@ class World:
         if said is None:
             return None
         try:
-            return handled(str(said.value))
+            return version(str(said.value))
         except ValueError as error:
-            finding = Finding("invalid-field", str(error), "write one such as 1.3", field="spec.omeVersion")
+            finding = Finding("invalid-field", str(error), "correct it", field="spec.omeVersion")
             self.findings.append((finding, self.cluster, said.at))
             return None
 
@@ -161,7 +160,10 @@ class World:
         return resolved
 
     def _find(self, kind: str, namespace: str, name: str) -> Runtime | None:
-        """Look a name up: cluster-wide first, unless a runtime of the namespace is asked for, as OME 1.3 does."""
+        """Look a name up: cluster-wide first, unless the namespace's is asked for; before 1.3 there first."""
+        if not self.dialect.by_kind:
+            own = self.runtimes.get((keys.SERVING_RUNTIME, namespace, name))
+            return own or self.runtimes.get((keys.CLUSTER_SERVING_RUNTIME, "", name))
         if kind in ("", keys.CLUSTER_SERVING_RUNTIME):
             found = self.runtimes.get((keys.CLUSTER_SERVING_RUNTIME, "", name))
             return found or self.runtimes.get((keys.SERVING_RUNTIME, namespace, name))
@@ -173,7 +175,7 @@ class World:
         A name can stand in a chain only once, whatever its kind.
         """
         chain = [runtime]
-        while (parent := chain[-1].parent) is not None:
+        while self.dialect.inherits and (parent := chain[-1].parent) is not None:
             child, name = chain[-1], str(parent.value)
             own = None
             if runtime.kind == keys.SERVING_RUNTIME:
@@ -229,14 +231,6 @@ def _endless(chain: list[Runtime], message: str) -> Resolved:
     return Resolved(tuple(chain), finding=(finding, child, child.parent.at if child.parent else child.at))
 
 
-def handled(text: str) -> tuple[int, int]:
-    """Return the same for a version whose rules we know; raises ValueError for an older one."""
-    found = version(text)
-    if found < _OLDEST:
-        raise ValueError(f"OME {text}: versions below 1.3 are not handled yet")
-    return found
-
-
 def version(text: str) -> tuple[int, int]:
     """Return major and minor of a version such as `1.3`, `v1.2.2` or `1.3.0-rc1`; raises ValueError for anything else.
 
@@ -246,5 +240,5 @@ def version(text: str) -> tuple[int, int]:
     major, _, rest = text.removeprefix("v").partition(".")
     minor = rest.split(".")[0].partition("-")[0]
     if not (major.isdigit() and minor.isdigit() and text.isascii()):
-        raise ValueError(f"{shorten(text)!r} is no version of OME")
+        raise ValueError(f"{shorten(text)!r} is no version, which 1.3 would be")
     return int(major), int(minor)

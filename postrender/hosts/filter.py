@@ -105,7 +105,8 @@ def _run(
     except OSError as error:
         say(f"postrender: error: {file}: cannot be read: {error.strerror or error}\n")
         return UNREACHABLE
-    if not is_quiet(data, NEEDLES):
+    asked = settled is not None and settled.options.leaderworkersets
+    if asked or not is_quiet(data, NEEDLES):
         try:
             from ..pipeline import render
         except ImportError as error:

@@ -27,11 +27,16 @@ class Refused(Exception):  # noqa: N818 - caught by name, and said
     """Raised where the plugin cannot or must not be installed; the message says why and what to do."""
 
 
+def plugins() -> Path:
+    """Return the folder of what hosts need on disk: in an installed package in it, in a checkout beside it."""
+    here = Path(__file__).resolve()
+    shipped = here.parents[1] / "plugins"
+    return shipped if shipped.is_dir() else here.parents[2] / "plugins"
+
+
 def folder() -> Path:
     """Return the folder to give to `helm plugin install`, or to Helm 4 as HELM_PLUGINS."""
-    here = Path(__file__).resolve()
-    shipped = here.parents[1] / "plugins"  # in an installed package; in a checkout they stand beside it
-    return (shipped if shipped.is_dir() else here.parents[2] / "plugins") / "helm" / PLUGIN
+    return plugins() / "helm" / PLUGIN
 
 
 def install(helm: str, environ: Mapping[str, str]) -> str:

@@ -128,16 +128,24 @@ def _ends(data: bytes, at: int) -> bool:
     return data[at : at + 1] in (b"\n", b" ", b"\t", b"\r", b"") or data.startswith(_RARE, at)
 
 
-def candidates(data: bytes, spans: Sequence[Span], needles: Sequence[bytes]) -> list[int]:
-    """Return the numbers of the spans in which some scalar may contain a needle, ascending."""
-    found: set[int] = set()
-    for needle in needles:
-        found.update(_holding(data, spans, needle))
+def candidates(
+    data: bytes, spans: Sequence[Span], needles: Sequence[bytes], spelled: Sequence[bytes] = ()
+) -> list[int]:
+    """Return the numbers of the spans in which some scalar may contain a needle, ascending.
+
+    Those that may contain one of `spelled` only by escapes are among them: to look for escapes takes longest.
+    """
+    found: set[int] = set(holding(data, spans, needles))
     if b"\\" in data:
         for number in _holding(data, spans, b"\\"):
-            if number not in found and _spells(data, needles, spans[number].start, spans[number].end):
+            if number not in found and _spells(data, (*needles, *spelled), spans[number].start, spans[number].end):
                 found.add(number)
     return sorted(found)
+
+
+def holding(data: bytes, spans: Sequence[Span], needles: Sequence[bytes]) -> list[int]:
+    """Return the numbers of the spans that hold a needle as it is, ascending."""
+    return sorted({number for needle in needles for number in _holding(data, spans, needle)})
 
 
 def _holding(data: bytes, spans: Sequence[Span], needle: bytes) -> Iterator[int]:
@@ -228,23 +236,33 @@ class Places:
         self._newline = newline
         # Nothing here refers back to us: a cycle would keep the text for as long as the collector is off.
         self._lines = _Count(lambda start, end: data.count(newline.encode(), start, end))
-        self._number = -1  # the span asked for last, its text, its first line, the breaks in it, and where it is from
-        self._text = ""
+        self._number = -1  # the span asked for last: where its text starts, what it is from, and whether it is ASCII
+        self._start = 0
+        self._source = ""
+        self._ascii = True
+        self._text = ""  # where it is not: the text, its first line, and the breaks in it
         self._line = 1
         self._inner = self._lines
-        self._source = ""
 
     def place(self, number: int, index: int) -> Place:
         """Return the place of the code point `index` of span `number`."""
-        span = self._spans[number]
         newline = self._newline
         if self._number != number:
-            text = document(self._data, span).decode(errors="replace")
+            span = self._spans[number]
+            bare = document(self._data, span)
             self._number = number
-            self._text = text
-            self._line = 1 + self._lines.before(span.start)
-            self._inner = _Count(lambda start, end: text.count(newline, start, end))
+            self._start = span.stop - len(bare)
             self._source = intern(source(self._data, span))
+            self._ascii = bare.isascii()  # then code points are bytes, and nothing need be decoded
+            if not self._ascii:
+                text = bare.decode(errors="replace")
+                self._text = text
+                self._line = 1 + self._lines.before(span.start)
+                self._inner = _Count(lambda start, end: text.count(newline, start, end))
+        if self._ascii:
+            at = self._start + index
+            column = at - max(self._data.rfind(newline.encode(), self._start, at), self._start - 1)
+            return Place(1 + self._lines.before(at), column, self._source)
         column = index - self._text.rfind(newline, 0, index)
         return Place(self._line + self._inner.before(index), column, self._source)
 

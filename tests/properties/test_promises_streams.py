@@ -17,7 +17,7 @@ NOISE = (
     b"\xef\xbb\xbf",
 )  # fmt: skip
 # Every kind that is looked at; a stream of the noisy printer is made foreign by renaming them.
-OURS = re.compile(rb"InferenceService|PodGroup|ServingRuntime|LeaderWorkerSet|ResourceList|\\")
+OURS = re.compile(rb"InferenceService|InferenceReplica|PodGroup|ServingRuntime|LeaderWorkerSet|ResourceList|\\")
 
 
 def test_foreign_bytes_pass() -> None:

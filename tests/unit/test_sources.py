@@ -126,8 +126,8 @@ def test_a_folder_gives_its_manifests_in_order(tmp_path: Path) -> None:
         ({"POSTRENDER_SPARES": "-1"}, "POSTRENDER_SPARES: '-1' is no number from 0 to 1,000"),
         ({"POSTRENDER_SPARES": "1001"}, "POSTRENDER_SPARES: '1001' is no number from 0 to 1,000"),
         ({"POSTRENDER_SPARES": "٣"}, "POSTRENDER_SPARES: '٣' is no number from 0 to 1,000"),
-        ({"POSTRENDER_OME": "latest"}, "POSTRENDER_OME: 'latest' is no version of OME"),
-        ({"POSTRENDER_OME": "1"}, "POSTRENDER_OME: '1' is no version of OME"),
+        ({"POSTRENDER_OME": "latest"}, "POSTRENDER_OME: 'latest' is no version, which 1.3 would be"),
+        ({"POSTRENDER_OME": "1"}, "POSTRENDER_OME: '1' is no version, which 1.3 would be"),
         ({"POSTRENDER_OME_INSTALL": "helm"}, "POSTRENDER_OME_INSTALL: 'helm' is none of chart, kustomize, none"),
         (
             {"POSTRENDER_GANG_TIMEOUT_MAX": "30d"},

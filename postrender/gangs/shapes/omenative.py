@@ -6,10 +6,9 @@ their order are those of OME 1.3's workload controller.
 
 from __future__ import annotations
 
-from ...manifests.objects import shorten
-from .. import keys, lifecycle, names
-from . import schedulers
-from .shape import NOTHING, Gang, Shape, refused, said
+from .. import keys, names
+from . import checks, schedulers
+from .shape import NOTHING, Shape, of_component, refused, said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,15 +16,8 @@ if TYPE_CHECKING:
     from ..world import World
     from .shape import Said
 
-# Above this a service has more Instances than any scheduler should be handed from one manifest.
-MOST_INSTANCES = 1_000
-_MOST_WORKERS = 2**31 - 2  # minMember is an int32
-_MOST_REPLICAS = 2**31 - 1
-# kube-scheduler ends every wait at Permit after 15 minutes.
-_PERMIT_CAP = 900
 # A pod's name is its hostname too.
 _HOSTNAME = 63
-_READY = "lifecycle.instanceReadyTimeout"
 _UPDATE = "lifecycle.updateStrategy.type"
 
 
@@ -33,30 +25,32 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
     """Return the gangs of one component; `missing` says what of it is not known, empty if all is."""
     own = merged.own
     if missing and not (own.leader and own.worker and own.worker.size):
-        return _unknown(merged, missing, world.whole)
+        return checks.unknown(merged, missing, world.whole)
     if not (merged.leader or merged.worker):
         return NOTHING
     if not (merged.leader and merged.worker):
         return refused(_unpaired(merged))
-    wrong = _wrong_numbers(merged) or _wrong_names(merged) or _too_many(merged, world)
+    wrong = (
+        checks.wrong_numbers(merged, world.dialect.workers) or checks.wrong_names(merged) or _too_many(merged, world)
+    )
     if wrong is not None:
         return refused(wrong)
-    timeout = _timeout(merged, world)
+    timeout = checks.timeout(merged, world)
     if isinstance(timeout, tuple):
         return refused(timeout)
     key = str(merged.topology_key.value) if merged.topology_key else ""
-    sets, leader, worker = schedulers.filled(merged, world.options)
+    sets, leader, worker = schedulers.filled(merged, world)
     findings = [] if bool(own.leader) == bool(own.worker) else [_unpaired(merged)]
-    findings += schedulers.judged(merged, leader, worker, key, world.options, missing != "")
+    findings += schedulers.judged(merged, leader, worker, key, world, missing != "")
     instances = _instances(merged, world)
     if len(f"{merged.workload.name}-{own.name}-{instances - 1}-leader-0") > _HOSTNAME:
         message = f"the names of its pods are longer than {_HOSTNAME} characters, and are hostnames too"
         findings.append(said(merged, "name-too-long", message, "shorten the name of the service", ""))
     if not _ours(world):
-        return Shape(True, (), "", sets, (*findings, _left_to_ome(merged, instances, world.ome is None)))
+        return Shape(True, (), sets, (*findings, _left_to_ome(merged, instances, world.ome is None)))
     findings += _surprises(merged, world, instances, timeout)
     gangs = tuple(
-        Gang(
+        of_component(
             merged,
             number,
             names.pod_group(merged.workload.name, own.name, number),
@@ -70,7 +64,12 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
     service = merged.workload.kind == keys.INFERENCE_SERVICE
     if service and instances > 1:
         findings.append(_several(merged, instances))
-    return Shape(True, gangs, gangs[0].name if service and instances == 1 else "", sets, tuple(findings))
+    taken = checks.label_taken(merged)
+    if taken is not None:
+        return refused(taken, *findings)
+    if service and instances == 1:
+        sets = (checks.label(merged, keys.POD_GROUP, gangs[0].name), *sets)
+    return Shape(True, gangs, sets, tuple(findings))
 
 
 def _ours(world: World) -> bool:
@@ -94,58 +93,14 @@ def _instances(merged: Merged, world: World) -> int:
     return max(_replicas(merged), _most(merged)) if world.options.instances == "max" else _replicas(merged)
 
 
-def _timeout(merged: Merged, world: World) -> int | Said | None:
-    """Return `scheduleTimeoutSeconds`, or what is wrong with it."""
-    settings = world.settings
-    ready, written = settings.ready.value, merged.ready_timeout
-    try:
-        if written is not None and (told := lifecycle.parse(str(written.value))) > 0:
-            ready = told
-        return lifecycle.schedule_timeout(ready, settings.least.value, settings.most.value)
-    except ValueError as error:
-        remedy = "write one such as 90s, 30m or 1h30m"
-        if written is None:
-            return said(merged, "invalid-field", f"{settings.ready.origin}: {error}", remedy, "")
-        message = f"{shorten(str(written.value))!r} is no duration: {error}"
-        return said(merged, "invalid-field", message, remedy, _READY, written)
-
-
-# What is refused
-
-
-def _wrong_numbers(merged: Merged) -> Said | None:
-    """Return what is wrong with the numbers, which OME's webhook or the int32 of the field would refuse."""
-    size = merged.size
-    if size is not None and not 1 <= int(size.value) <= _MOST_WORKERS:
-        message = f"is {size.value:,}; OME takes 1 to {_MOST_WORKERS:,} workers"
-        remedy = "write how many workers stand beside the leader"
-        return said(merged, "invalid-field", message, remedy, size.field, size)
-    for chosen in (merged.min_replicas, merged.max_replicas):
-        if chosen is not None and not 0 <= int(chosen.value) <= _MOST_REPLICAS:
-            message = f"is {chosen.value:,}; OME takes 0 to {_MOST_REPLICAS:,}"
-            return said(merged, "invalid-field", message, "write how many Instances to run", chosen.field, chosen)
-    return None
-
-
-def _wrong_names(merged: Merged) -> Said | None:
-    """Return what is wrong with the service's names, which go into the PodGroup: a service begins with a letter."""
-    workload = merged.workload
-    for field, name in (("name", workload.name), ("namespace", workload.namespace)):
-        if name and not names.is_label(name, digits_first=field == "namespace"):
-            message = f"{shorten(name)!r} is no {field} that the API server takes"
-            letter = ", a letter first" if field == "name" else ""
-            remedy = f"write at most {names.LONGEST} of a-z, 0-9 and -{letter}"
-            finding, layer, _ = said(merged, "invalid-field", message, remedy, "")
-            return finding._replace(field=f"metadata.{field}"), layer, workload.at
-    return None
-
-
 def _too_many(merged: Merged, world: World) -> Said | None:
     instances, spares = _instances(merged, world), world.options.spares
-    if instances + spares <= MOST_INSTANCES:
+    if instances + spares <= checks.MOST_INSTANCES:
         return None
     chosen = merged.max_replicas if instances > _replicas(merged) else merged.min_replicas
-    message = f"comes to {instances + spares:,} PodGroups; more than {MOST_INSTANCES:,} for a component are refused"
+    message = (
+        f"comes to {instances + spares:,} PodGroups; more than {checks.MOST_INSTANCES:,} for a component are refused"
+    )
     field = chosen.field if chosen else "minReplicas"
     return said(merged, "too-many-instances", message, "lower it, or split the service", field, chosen)
 
@@ -155,15 +110,7 @@ def _too_many(merged: Merged, world: World) -> Said | None:
 
 def _surprises(merged: Merged, world: World, instances: int, timeout: int | None) -> list[Said]:
     """Return where what runs later will not be what the PodGroups say."""
-    findings = []
-    if timeout is not None and timeout > _PERMIT_CAP and not world.settings.refused:
-        origin = "" if merged.ready_timeout else f" ({world.settings.ready.origin})"
-        message = (
-            f"the PodGroup says {timeout:,} s{origin}, but kube-scheduler ends every such wait after {_PERMIT_CAP} s"
-        )
-        remedy = "lower the ready timeout, or set the cluster's gangScheduleTimeout"
-        field = _READY if merged.ready_timeout else ""
-        findings.append(said(merged, "timeout-over-cap", message, remedy, field, merged.ready_timeout))
+    findings = checks.over_cap(merged, world, timeout)
     if _most(merged) > instances:
         message = f"is {_most(merged):,}: an autoscaler may make more Instances than the {instances:,} with PodGroups"
         remedy = "make one for each (--instances max), or scale by hand"
@@ -199,16 +146,6 @@ def _several(merged: Merged, instances: int) -> Said:
     remedy = "make sure that OME 1.3 runs this service as OMENative"
     chosen = merged.max_replicas if instances > _replicas(merged) else merged.min_replicas
     return said(merged, "several-instances", message, remedy, "minReplicas", chosen)
-
-
-def _unknown(merged: Merged, missing: str, whole: bool) -> Shape:
-    guess = ", though the context claims to be whole" if whole else "; taken for one pod"
-    message = f"how many pods an Instance has is for {missing} to say, which is not read{guess}"
-    give = "give it as --context" if merged.workload.runtime.name else "name one"
-    remedy = f"{give}, or write leader and worker with a size into {merged.path('')}"
-    if merged.workload.kind == keys.INFERENCE_REPLICA:
-        remedy = "write its runners out"  # what of the runtime reaches a standalone one is not documented
-    return refused(said(merged, "gang-unknown", message, remedy, ""))
 
 
 def _left_to_ome(merged: Merged, instances: int, told: bool) -> Said:

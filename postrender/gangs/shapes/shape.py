@@ -6,44 +6,58 @@ from sys import intern
 
 from ...findings import Finding
 from ...record import Record
+from .. import keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ..merge import Chosen, Layer, Merged
+    from ..resources import LeaderWorkerSet, Workload
 
-    Said: TypeAlias = tuple[Finding, Layer, int]
+    Said: TypeAlias = tuple[Finding, Layer | LeaderWorkerSet, int]
 
 
 class Gang(Record):
-    """The pods of one Instance: the name of its PodGroup and what goes into it."""
+    """The pods of one Instance: the name of its PodGroup and what goes into it; `merged` is what decided it."""
 
-    merged: Merged
-    number: int
+    workload: Workload | LeaderWorkerSet
     name: str
-    managed_by: str
+    labels: tuple[tuple[str, str], ...]
     min_member: int
     schedule_timeout_seconds: int | None
-    topology_key: str
+    topology_key: str = ""
+    merged: Merged | None = None
 
 
 class Shape(Record):
     """What a component comes to.
 
     `gangs` are the PodGroups to write; none where there is no gang or another makes them, `ganged` tells the two apart.
-    `label` is the pod-group label that the component's pods share, empty for none. `sets` are further fields of the
-    service, as pairs of path and value. Each finding comes with the object and the code point of what caused it.
+    `sets` are fields of the object to write, as pairs of path and value. Each finding comes with the object and the
+    code point of what caused it.
     """
 
     ganged: bool
     gangs: tuple[Gang, ...]
-    label: str
     sets: tuple[tuple[tuple[str, ...], str], ...]
     findings: tuple[Said, ...]
 
 
-NOTHING = Shape(False, (), "", (), ())
+NOTHING = Shape(False, (), (), ())
+
+
+def of_component(
+    merged: Merged, number: int, name: str, managed_by: str, min_member: int, timeout: int | None, topology_key: str
+) -> Gang:
+    """Return the gang of an Instance of a component, its PodGroup with the four labels that OME gives it."""
+    labels = (
+        (keys.COMPONENT, merged.own.name),
+        (keys.SERVICE, merged.workload.name),
+        (keys.INSTANCE_INDEX, str(number)),
+        (keys.MANAGED_BY, managed_by),
+    )
+    return Gang(merged.workload, name, labels, min_member, timeout, topology_key, merged)
 
 
 def said(merged: Merged, code: str, message: str, remedy: str, field: str, chosen: Chosen | None = None) -> Said:
@@ -58,4 +72,4 @@ def said(merged: Merged, code: str, message: str, remedy: str, field: str, chose
 
 def refused(*findings: Said) -> Shape:
     """Return a shape that comes to nothing but what is said."""
-    return Shape(False, (), "", (), findings)
+    return Shape(False, (), (), findings)
