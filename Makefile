@@ -42,7 +42,8 @@ type: $(READY) ## mypy, strict
 
 fuzz: $(READY) ## properties on many documents: make fuzz N=20000 SEED=7 (with the Go readers after make e2e)
 	FUZZ_EXAMPLES=$(or $(N),10000) FUZZ_SEED=$(or $(SEED),1) $(BIN)/python -m pytest --quiet tests/properties \
-	  $(if $(wildcard .programs/bin/oracle),tests/oracles/test_edits.py tests/oracles/test_durations.py)
+	  $(if $(wildcard .programs/bin/oracle),tests/oracles/test_edits.py tests/oracles/test_durations.py) \
+	  $(if $(wildcard .programs/bin/ome-oracle),tests/oracles/test_ome_rules.py)
 
 bench: $(READY) programs ## the speed budgets, as ratios against peers measured in the same run
 	@$(BIN)/python -m compileall -q postrender
