@@ -25,7 +25,8 @@ class Row(NamedTuple):
     """A manifest, what it is read with, and its gangs.
 
     `context` are files to look up in, `beside` files whose documents follow in the same stream, `settings` further
-    options by their names. `unsure` are those of the codes in UNSURE that must be said; no other one may be.
+    options by their names. `unsure` are those of the codes in UNSURE that must be said; no other one may be. `refused`
+    are the errors that must be said instead.
     """
 
     file: str
@@ -34,6 +35,7 @@ class Row(NamedTuple):
     context: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     settings: Mapping[str, str] = MappingProxyType({})
+    refused: tuple[str, ...] = ()
 
 
 # What is said where a runtime is missing: no gang is known there, or one that the runtime may still change.
@@ -249,4 +251,47 @@ SETTINGS = (
     ),
 )
 
-ROWS = (*WITH_RUNTIMES, *RUNTIMES, *SETTINGS)
+# LeaderWorkerSets, each group by itself: a group for each replica and for each that maxSurge brings up, with the set's size.
+POLICY: Mapping[str, str] = MappingProxyType({"leaderworkersets": "true", "replicas": "policy"})
+WHOLE: Mapping[str, str] = MappingProxyType({"leaderworkersets": "true", "replicas": "whole"})
+AS_IT_IS: Mapping[str, str] = MappingProxyType({"leaderworkersets": "true"})
+
+
+def groups(name: str, count: int, size: int) -> tuple[Gang, ...]:
+    return tuple(Gang(f"{name}-{index}", size, 600) for index in range(count))
+
+
+SETS = (
+    Row("lws/config-sample-v1.yaml", groups("leaderworkerset-sample", 3, 4), settings=POLICY),
+    Row("lws/config-sample-tpu.yaml", groups("leaderworkerset-sample", 3, 4), settings=POLICY),
+    Row("lws/sample-lws.yaml", groups("leaderworkerset-sample", 3, 4), settings=POLICY),
+    Row("lws/sample-lws-restart-policy.yaml", groups("leaderworkerset-sample", 3, 4), settings=POLICY),
+    Row("lws/sample-lws-multi-template.yaml", groups("leaderworkerset-multi-template", 3, 4), settings=POLICY),
+    # four replicas, and maxSurge 2
+    Row("lws/sample-lws-rollout-strategy.yaml", groups("leaderworkerset-rollout", 6, 4), settings=POLICY),
+    Row("lws/sample-lws-volume-claim-templates.yaml", groups("lws", 2, 2), settings=POLICY),
+    Row("lws/sglang-lws.yaml", groups("sglang", 2, 2), settings=POLICY),
+    Row("lws/vllm-gpu-lws.yaml", groups("vllm", 2, 2), settings=POLICY),
+    # two replicas, and maxSurge 1
+    Row("lws/vllm-tpu-lws.yaml", groups("vllm", 3, 4), settings=POLICY),
+    # one group needs no policy; an unset number of replicas is one
+    Row("lws/llamacpp-lws.yaml", groups("llamacpp-llama3-8b-instruct-bartowski-q5km", 1, 5), settings=AS_IT_IS),
+    Row("lws/tensorrt-llm-lws.yaml", groups("tensorrt", 1, 2), settings=AS_IT_IS),
+    Row("lws/sglang-docs-deepseek-prefill-lws.yaml", groups("deepseekr10528-prefill-main", 1, 2), settings=AS_IT_IS),
+    # several groups under one template must be told apart, or be one
+    Row("lws/sample-lws.yaml", settings=AS_IT_IS, refused=("replicas-share-template",)),
+    Row("lws/sample-lws.yaml", (Gang("leaderworkerset-sample", 12, 600),), settings=WHOLE),
+    # workers wait for a leader that is placed
+    Row("lws/sample-lws-exclusive-placement.yaml", settings=POLICY, refused=("deadlock-shape",)),
+    # Volcano's; sets of sets; no set at all
+    Row("lws/sample-lws-volcano-gang.yaml", settings=POLICY),
+    Row("lws/disaggregatedset.yaml", settings=POLICY),
+    Row("lws/disaggregatedset-3role.yaml", settings=POLICY),
+    Row("lws/config-sample-hpa.yaml", settings=POLICY),
+    Row("lws/controller-configuration.yaml", settings=POLICY),
+    # a rendered chart of others without a set
+    Row("rendered/llm-d-modelservice/output-pd.yaml", settings=POLICY),
+    Row("rendered/llm-d-modelservice/output-pd-mnnvl.yaml", settings=POLICY),
+)
+
+ROWS = (*WITH_RUNTIMES, *RUNTIMES, *SETTINGS, *SETS)
