@@ -50,7 +50,7 @@ class _Planner:
         self.needed: dict[tuple[str, str], Ref] = {}
         self.native = 0  # of these, PodGroups that an OME from 1.3 on would make itself
         self.namespaces: dict[str, str] = {}
-        self.told: set[str] = set()
+        self.told = False  # that a name stands in two namespaces, once for a component
         self.seen: dict[Ref, tuple[Spot, int]] = {}
         self.gangs: list[Gang] = []
         self.changes: list[Change] = []
@@ -113,6 +113,7 @@ class _Planner:
 
     def carry_out(self, workload: Workload | LeaderWorkerSet, shape: Shape) -> None:
         """Plan what an object, or a component of it, comes to."""
+        self.told = False
         for gang in shape.gangs:
             self.pod_group(gang)
         self.changes.extend(Set(workload.spot, path, value) for path, value in shape.sets)
@@ -133,8 +134,8 @@ class _Planner:
         self.native += (keys.MANAGED_BY, keys.OME_NATIVE) in gang.labels
         if namespace:
             elsewhere = self.namespaces.setdefault(gang.name, namespace)
-            if elsewhere != namespace and gang.name not in self.told:
-                self.told.add(gang.name)
+            if elsewhere != namespace and not self.told:
+                self.told = True
                 self.say(_two_namespaces(gang.name, elsewhere), workload, workload.at)
         found, *others = self.groups.get(where, (None,))
         if found is None:
