@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, assume, given, seed, settings
 from hypothesis import strategies as st
 
 from postrender import render
@@ -354,6 +354,9 @@ def read(data: bytes, *, listed: bool) -> list[Object]:
 @given(worlds(), st.sampled_from((False, False, False, True)), st.sampled_from((False, True)))
 def compare(world: tuple[list[Object], list[Object], Object], listed: bool, context_listed: bool) -> None:
     stream, context, options = world
+    # Where OME's version is said a MultiNode component is a LeaderWorkerSet, which OME's own code is asked about instead
+    # (tests/oracles/test_ome_rules.py); the model knows OMENative.
+    assume(not (options.get("ome") and "MultiNode" in str((stream, context))))
     wanted = expect(stream, context, options)
     data = written(stream, listed=listed)
     given_options = dict(options)
