@@ -17,7 +17,10 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 BINARY = Path(__file__).resolve().parents[2] / ".programs" / "bin" / "oracle"
 
@@ -37,15 +40,17 @@ class Scalar(NamedTuple):
     v3: Any
 
 
-class Oracle:
-    """The co-process. Not for several threads: an answer belongs to the question before it."""
+class CoProcess:
+    """A program that answers a line with a line. Not for several threads: an answer belongs to the question before it."""
 
-    def __init__(self, binary: Path = BINARY) -> None:
+    name = "oracle"
+
+    def __init__(self, binary: Path) -> None:
         if not binary.exists():
-            raise FileNotFoundError("run 'make e2e' once: it builds .programs/bin/oracle")
+            raise FileNotFoundError(f"run 'make e2e' once: it builds .programs/bin/{binary.name}")
         self._process = subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def __enter__(self) -> Oracle:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -54,6 +59,31 @@ class Oracle:
     def close(self) -> None:
         """End the co-process: it leaves when its questions end."""
         self._process.communicate()
+
+    def answer(self, question: dict[str, Any], about: str) -> bytes:
+        """The answer to a question, as its line; `about` is how to name the question if there is none."""
+        # Encoded as it stands, so that a lone surrogate fails here: escaped, Go would read another character.
+        asked = json.dumps(question, ensure_ascii=False).encode()
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        try:
+            stdin.write(asked + b"\n")
+            stdin.flush()
+        except BrokenPipeError:
+            pass  # it has ended: no answer comes, which is said below
+        answer: bytes = stdout.readline()
+        if not answer.endswith(b"\n"):
+            # Not an OracleError: a test that expects a refusal must not take a crash for one.
+            raise RuntimeError(f"the {self.name} ended (exit code {self._process.wait()}) {about}")
+        return answer
+
+
+class Oracle(CoProcess):
+    """The co-process of the Go readers."""
+
+    def __init__(self, binary: Path = BINARY) -> None:
+        super().__init__(binary)
 
     def sigs(self, text: str) -> Any:
         """What sigs.k8s.io/yaml, so Helm and kubectl, reads: the first document, as JSON values."""
@@ -94,21 +124,7 @@ class Oracle:
         return reading
 
     def _line(self, do: str, text: str) -> bytes:
-        # Encoded as it stands, so that a lone surrogate fails here: escaped, Go would read another character.
-        question = json.dumps({"do": do, "text": text}, ensure_ascii=False).encode()
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        try:
-            stdin.write(question + b"\n")
-            stdin.flush()
-        except BrokenPipeError:
-            pass  # it has ended: no answer comes, which is said below
-        answer: bytes = stdout.readline()
-        if not answer.endswith(b"\n"):
-            # Not an OracleError: a test that expects a refusal must not take a crash for one.
-            raise RuntimeError(f"the oracle ended (exit code {self._process.wait()}) when asked {do} of {text[:200]!r}")
-        return answer
+        return self.answer({"do": do, "text": text}, f"when asked {do} of {text[:200]!r}")
 
 
 def exact(value: Any) -> str:

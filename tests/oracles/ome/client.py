@@ -13,11 +13,10 @@ What OME cannot be asked of at all, such as a stream without InferenceService, i
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.oracles.client import OracleError
+from tests.oracles.client import CoProcess, OracleError
 
 BINARY = Path(__file__).resolve().parents[3] / ".programs" / "bin" / "ome-oracle"
 
@@ -45,23 +44,13 @@ class Made(NamedTuple):
         return _of(component, self.deployments)
 
 
-class Ome:
-    """The co-process. Not for several threads: an answer belongs to the question before it."""
+class Ome(CoProcess):
+    """The co-process of OME's own functions."""
+
+    name = "OME oracle"
 
     def __init__(self, binary: Path = BINARY) -> None:
-        if not binary.exists():
-            raise FileNotFoundError("run 'make e2e' once: it builds .programs/bin/ome-oracle")
-        self._process = subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def __enter__(self) -> Ome:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the co-process: it leaves when its questions end."""
-        self._process.communicate()
+        super().__init__(binary)
 
     def make(self, manifests: str, reconcile: bool = False) -> Made:
         """What OME makes of the one InferenceService in a stream.
@@ -70,19 +59,7 @@ class Ome:
         model and stops at the first error; a model that is named but not in the stream is invented. Without, its steps
         run one by one: no model is needed, and the components do not hinder each other.
         """
-        question = json.dumps({"yaml": manifests, "reconcile": reconcile}, ensure_ascii=False).encode()
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        try:
-            stdin.write(question + b"\n")
-            stdin.flush()
-        except BrokenPipeError:
-            pass  # it has ended: no answer comes, which is said below
-        line: bytes = stdout.readline()
-        if not line.endswith(b"\n"):
-            raise RuntimeError(f"the OME oracle ended (exit code {self._process.wait()}) on {manifests[:200]!r}")
-        answer = json.loads(line)
+        answer = json.loads(self.answer({"yaml": manifests, "reconcile": reconcile}, f"on {manifests[:200]!r}"))
         errors = answer["errors"]
         if "input" in errors:
             raise OracleError(errors["input"])
