@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
+    from .hosts.review import Streams
+
 EPILOG = """\b
 Exit codes:
   0 done   1 refused or invalid input, and nothing is written   2 wrong usage
+  3 a render would change something (diff, check --rendered)
   4 a file could not be read or written   70 a bug of postrender
   130 interrupted   141 the reader of the output went away"""
 
@@ -50,7 +53,8 @@ class _Optioned(click.Command):
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        self.params.extend(_option(option) for option in TABLE)
+        own = {flag for param in self.params for flag in param.opts}
+        self.params.extend(_option(option) for option in TABLE if f"--{option.name}" not in own)
         self.params.append(
             click.Option(
                 ["--config"], metavar="FILE", help="A YAML map of these options by name; paths start from its folder."
@@ -149,7 +153,7 @@ def flags(config: str | None, given: Mapping[str, str | bool | Sequence[str] | N
     """Return the flags that were given, by the names of the table, as words."""
     words: dict[str, str | Sequence[str]] = {"config": config} if config else {}
     for option in TABLE:
-        value = given[option.field]
+        value = given.get(option.field)
         if isinstance(value, bool):
             words[option.name] = "true" if value else "false"
         elif value:
@@ -157,10 +161,91 @@ def flags(config: str | None, given: Mapping[str, str | bool | Sequence[str] | N
     return words
 
 
+@cli.command(cls=_Optioned, epilog=EPILOG)
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path())
+@click.option(
+    "--rendered", is_flag=True, help="These are rendered already: exit 3 if a render would still change them."
+)
+def check(
+    files: tuple[str, ...], rendered: bool, config: str | None, **given: str | bool | Sequence[str] | None
+) -> int:
+    """Check manifests, and print what is found to stdout.
+
+    It says what a render would say, and what does not fit together across objects: a label that names no PodGroup, a
+    PodGroup that waits for other than the pods that will exist. FILEs are read together, as kubectl apply takes them; a
+    folder stands for the manifests in it. Without a FILE it reads stdin.
+
+    \b
+    Example:
+      helm template qwen ./chart | postrender check --ome 1.3 --strict
+      helm get manifest qwen | postrender check --rendered
+    """
+    from .hosts import review as host
+
+    return host.check(files, rendered, flags(config, given), _streams())
+
+
+@cli.command(cls=_Optioned, epilog=EPILOG)
+@click.argument("file", default="-", type=click.Path())
+def diff(file: str, config: str | None, **given: str | bool | Sequence[str] | None) -> int:
+    """Show what a render would change in FILE (default: stdin), as a unified diff; exit 3 if anything.
+
+    Each part is under the name of the file that it is from, as Helm's `# Source:` lines and the path annotations of
+    kustomize and kpt say it. Without these it is a patch for FILE.
+
+    \b
+    Example:
+      helm template qwen ./chart | postrender diff --ome 1.3
+    """
+    from .hosts import review as host
+
+    return host.diff(file, flags(config, given), _streams())
+
+
+@cli.command(cls=_Optioned, epilog=EPILOG)
+@click.argument("file", default="-", type=click.Path())
+@click.option(
+    "--object", "wanted", metavar="KIND/NAME", default="", help="Explain this one only, or KIND/NAMESPACE/NAME."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "html"]),
+    default="text",
+    help="text, json, or html: one page to keep or to send, which shows gangs as boxes.",
+)
+def explain(file: str, wanted: str, form: str, config: str | None, **given: str | bool | Sequence[str] | None) -> int:
+    """Explain what a render decides of FILE (default: stdin): each gang, its Instances and pods, and why.
+
+    For each value it names what decided it, who wrote that and where, and what it hid or what it was clamped by.
+
+    \b
+    Example:
+      postrender explain --object InferenceService/qwen rendered.yaml
+      postrender explain --format html rendered.yaml > gangs.html
+    """
+    from .hosts import review as host
+
+    return host.explain(file, wanted, form, flags(config, given), _streams())
+
+
+def _streams() -> Streams:
+    from .hosts.review import Streams
+
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    colored = terminal if "FORCE_COLOR" not in os.environ else bool(os.environ["FORCE_COLOR"])
+    return Streams(
+        sys.stdin.buffer if sys.stdin is not None else None,
+        sys.stdout.buffer if sys.stdout is not None else None,
+        sys.stderr,
+        colored and not os.environ.get("NO_COLOR"),
+    )
+
+
 @cli.command()
-@click.argument("of", type=click.Choice(["config", "finding"]), default="config")
+@click.argument("of", type=click.Choice(["config", "finding", "explanation"]), default="config")
 def schema(of: str) -> None:
-    """Print the JSON schema of a config file, or of a finding in `--format json`.
+    """Print the JSON schema of a config file, of a finding in `--format json`, or of an explanation.
 
     \b
     Example:
@@ -170,7 +255,11 @@ def schema(of: str) -> None:
 
     from .views import schema as schemas
 
-    click.echo(json.dumps({"config": schemas.config, "finding": schemas.finding}[of](), indent=2))
+    click.echo(
+        json.dumps(
+            {"config": schemas.config, "finding": schemas.finding, "explanation": schemas.explanation}[of](), indent=2
+        )
+    )
 
 
 @cli.group("helm-plugin", context_settings=_SETTINGS, subcommand_metavar="path | install")

@@ -25,6 +25,7 @@ SEVERITIES = {
     "leader-without-worker": ERROR,
     "ome-owns-podgroups": ERROR,
     "podgroup-crd-missing": ERROR,
+    "not-rendered": ERROR,
     "ome-not-said": WARNING,
     "several-instances": WARNING,
     "multinode-not-ganged": WARNING,
@@ -44,6 +45,11 @@ SEVERITIES = {
     "same-name-two-namespaces": WARNING,
     "timeout-over-cap": WARNING,
     "stale-podgroup": WARNING,
+    "podgroup-missing": WARNING,
+    "min-member-missing": WARNING,
+    "min-member-above-pods": WARNING,
+    "min-member-below-pods": WARNING,
+    "legacy-label": WARNING,
     "cluster-setting-invalid": WARNING,
     "ome-makes-podgroups": NOTE,
     "topology-key-ignored": NOTE,
@@ -60,6 +66,7 @@ ALWAYS = ("ome-makes-podgroups",)
 DONE = 0
 REFUSED = 1
 USAGE = 2
+WOULD_CHANGE = 3
 UNREACHABLE = 4
 INTERRUPTED = 130
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from .findings import Place
+    from .gangs.plan import Placer
     from .gangs.resources import Object
     from .manifests.change import Spot
 
@@ -40,6 +41,14 @@ class Stream(Record):
     findings: tuple[Finding, ...]
 
 
+class Deciding(Record):
+    """A plan, the world it was made in, and what turns the positions in it into places."""
+
+    plan: Plan
+    world: World
+    place: Placer
+
+
 class Rendered(Record):
     """The bytes to deploy, empty if a finding is an error; and the findings, in the order of the stream."""
 
@@ -52,41 +61,11 @@ class Rendered(Record):
         return any(finding.severity == ERROR for finding in self.findings)
 
 
-class Piece(Record):
-    """A part of a stream before and after, `old is new` where nothing changes; `source` is the file it is from."""
-
-    old: bytes
-    new: bytes
-    source: str
-
-
-class Comparison(Record):
-    """What a render does: its pieces, which make up the stream; the plan; and the findings that count."""
-
-    pieces: tuple[Piece, ...]
-    plan: Plan
-    findings: tuple[Finding, ...]
-
-    @property
-    def refused(self) -> bool:
-        """Whether an error keeps the stream from being rendered."""
-        return any(finding.severity == ERROR for finding in self.findings)
-
-    @property
-    def changed(self) -> bool:
-        """Whether a render changes anything."""
-        return any(piece.old is not piece.new for piece in self.pieces)
-
-    @property
-    def data(self) -> bytes:
-        """What the render comes to."""
-        return b"".join(piece.new for piece in self.pieces)
-
-
-class _Reader:
+class Reader:
     """Reads the objects of one file; `file` is its number, `name` empty for the stream itself."""
 
     def __init__(self, data: bytes, file: int = STREAM, name: str = "") -> None:
+        """Cut it; raises Refusal where it is no text."""
         self.data = data
         self.file = file
         self.name = name
@@ -123,7 +102,7 @@ class _Reader:
             unfit.remedy = "fix the file"
         finding = edit.refusal(unfit, self.places, number).finding
         if finding.place is not None:
-            source = finding.place.source or _template(stream.document(self.data, self.spans[number]))
+            source = finding.place.source or template(stream.document(self.data, self.spans[number]))
             finding = finding._replace(place=finding.place._replace(file=self.name, source=source))
         self.findings.append(finding if item is None else _named(finding, item))
 
@@ -133,7 +112,7 @@ class _Reader:
         return place._replace(file=self.name) if self.name else place
 
 
-def _template(document: bytes) -> str:
+def template(document: bytes) -> str:
     """Return the file that a document's annotation says it is from, if it is said in one way, without reading it."""
     for key in keys.FILES:
         names = {mark.partition(b"\n")[0].strip().strip(b"'\"") for mark in document.split(f" {key}:".encode())[1:]}
@@ -154,7 +133,7 @@ def _named(finding: Finding, item: objects.Item) -> Finding:
 def read(data: bytes, options: Options = DEFAULTS) -> Stream:
     """Return what a stream holds that matters to us; everything else is not even parsed."""
     try:
-        reader = _Reader(data)
+        reader = Reader(data)
     except Refusal as refusal:
         return Stream(data, (), (), (), (), (), (refusal.finding,))
     asked = options.leaderworkersets
@@ -201,7 +180,7 @@ class _Context:
     """What stands beside the stream: the files of `--context` and the values of OME's chart."""
 
     def __init__(self, options: Options) -> None:
-        self.files: list[_Reader] = []
+        self.files: list[Reader] = []
         self.objects: list[Object] = []
         self.findings: list[Finding] = []
         for source in options.context:
@@ -209,9 +188,9 @@ class _Context:
         if options.ome_values is not None:
             self._read_values(options.ome_values.name, options.ome_values.data)
 
-    def _open(self, name: str, data: bytes) -> _Reader | None:
+    def _open(self, name: str, data: bytes) -> Reader | None:
         try:
-            reader = _Reader(data, len(self.files) + 1, name)
+            reader = Reader(data, len(self.files) + 1, name)
         except Refusal as refusal:
             finding = refusal.finding
             self.findings.append(finding._replace(place=finding.place and finding.place._replace(file=name)))
@@ -238,11 +217,14 @@ class _Context:
 
 def decide(read_stream: Stream, options: Options = DEFAULTS) -> Plan:
     """Return the gangs, changes and findings for a stream."""
-    return _decide(read_stream, read_stream.workloads, options, True)
+    return deciding(read_stream, read_stream.workloads, options, True).plan
 
 
-def _decide(read_stream: Stream, workloads: Iterable[Workload], options: Options, keep: bool) -> Plan:
-    """Return the same for workloads handed over one at a time; without the gangs unless they are to be kept."""
+def deciding(read_stream: Stream, workloads: Iterable[Workload], options: Options, keep: bool) -> Deciding:
+    """Return the same for workloads handed over one at a time, and what it was decided with.
+
+    What was decided of each stays out of the plan unless it is to be kept.
+    """
     places = stream.Places(read_stream.data, read_stream.spans)
     context = _Context(options) if options.context or options.ome_values else None
     files = context.files if context else []
@@ -252,13 +234,14 @@ def _decide(read_stream: Stream, workloads: Iterable[Workload], options: Options
 
     # The stream's come last, for they win.
     held = (*context.objects, *read_stream.others) if context else read_stream.others
-    planned = plan(workloads, read_stream.sets, read_stream.pod_groups, World(held, options), place, keep)
+    world = World(held, options)
+    planned = plan(workloads, read_stream.sets, read_stream.pod_groups, world, place, keep)
     unread = context.findings if context else []
     if not (unread or read_stream.findings):
-        return planned
+        return Deciding(planned, world, place)
     # What could not be read may be what is missed; once it can be, we shall know.
     rest = (one for one in planned.findings if one.code not in ("gang-unknown", "runtime-unresolved"))
-    return planned._replace(findings=(*unread, *rest))
+    return Deciding(planned._replace(findings=(*unread, *rest)), world, place)
 
 
 def write(read_stream: Stream, planned: Plan) -> bytes:
@@ -279,7 +262,7 @@ def render(data: bytes, options: Options = DEFAULTS) -> Rendered:
     left = list(found.workloads)
     left.reverse()
     found = found._replace(workloads=())
-    planned = _decide(found, _each(left), options, False)
+    planned = deciding(found, _each(left), options, False).plan
     rendered = Rendered(b"", judged((*found.findings, *planned.findings), options))
     if rendered.refused:
         return rendered
@@ -289,10 +272,10 @@ def render(data: bytes, options: Options = DEFAULTS) -> Rendered:
     try:
         return rendered._replace(data=edit.splice(data, spans, changes))
     except Refusal as refusal:
-        return rendered._replace(findings=(*rendered.findings, _of_owner(refusal, read(data, options))))
+        return rendered._replace(findings=(*rendered.findings, refused_edit(refusal, read(data, options))))
 
 
-def _of_owner(refusal: Refusal, found: Stream) -> Finding:
+def refused_edit(refusal: Refusal, found: Stream) -> Finding:
     """Return what could not be edited, with the object that it was to be done for."""
     owners: list[Workload | LeaderWorkerSet] = [*found.workloads]
     owners += [one for one in found.sets if isinstance(one, LeaderWorkerSet)]
@@ -300,28 +283,6 @@ def _of_owner(refusal: Refusal, found: Stream) -> Finding:
         if one.spot == refusal.spot:
             return refusal.finding._replace(ref=Ref(one.kind, one.namespace, one.name))
     return refusal.finding
-
-
-def compare(data: bytes, options: Options = DEFAULTS) -> Comparison:
-    """Return what a render does to a stream, piece by piece; no pieces where it is refused."""
-    found = read(data, options)
-    planned = decide(found, options)
-    compared = Comparison((), planned, judged((*found.findings, *planned.findings), options))
-    if compared.refused:
-        return compared
-    pieces = []
-    done = 0
-    try:
-        for number, new in edit.changed(data, found.spans, planned.changes):
-            span = found.spans[number]
-            old = data[span.start : span.stop]
-            same = data[done : span.start]
-            pieces += [Piece(same, same, ""), Piece(old, new, stream.source(data, span) or _template(old))]
-            done = span.stop
-    except Refusal as refusal:
-        return compared._replace(findings=(*compared.findings, _of_owner(refusal, found)))
-    rest = data[done:]
-    return compared._replace(pieces=(*pieces, Piece(rest, rest, "")))
 
 
 def _each(left: list[Workload]) -> Iterator[Workload]:

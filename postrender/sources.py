@@ -164,7 +164,7 @@ def _value(option: Option, given: Given) -> Any:
         if option.kind in (LIST, CODES):
             return _codes(_split(given.words)) if option.kind == CODES else _split(given.words)
         if option.kind == FILES:
-            return tuple(source for path in _split(given.words) for source in _sources(_joined(given, path)))
+            return tuple(source for path in _split(given.words) for source in files(_joined(given, path)))
         word = _one(given.words)
         if option.kind == FILE:
             path = _joined(given, word)
@@ -241,8 +241,11 @@ def _joined(given: Given, path: str) -> str:
     return os.path.join(given.folder, path)
 
 
-def _sources(path: str) -> Iterator[Source]:
-    """Yield the files that a path names: itself, or the manifests in the folder, in the order of their names."""
+def files(path: str) -> Iterator[Source]:
+    """Yield the files that a path names: itself, or the manifests in the folder, in the order of their names.
+
+    Raises Unreadable where one cannot be read, or the folder holds none.
+    """
     if not os.path.isdir(path):
         yield Source(path, _bytes(path))
         return

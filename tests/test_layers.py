@@ -15,6 +15,7 @@ LAYERS = [
     ["cli"],
     ["hosts", "reconciler"],
     ["sources", "cluster", "renderers", "views"],
+    ["review"],
     ["pipeline"],
     ["gangs"],
     ["manifests"],

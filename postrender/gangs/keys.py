@@ -67,6 +67,7 @@ VIRTUAL_DEPLOYMENT = "VirtualDeployment"
 MULTI_NODE_RAY = "MultiNodeRayVLLM"
 # Who manages the pods of a PodGroup: OME names itself, and we ourselves where OME makes none.
 OURS = "postrender"
+OME = "OME"
 
 # The components that can have several pods; a router never has.
 COMPONENTS = ("engine", "decoder")

@@ -114,3 +114,19 @@ def schedule_timeout(ready: int, least: int, most: int) -> int | None:
     if seconds(ready) > _MOST_SECONDS:
         raise ValueError("it is longer than 2,147,483,647 seconds, the most that the field holds")
     return wait
+
+
+def text(duration: int) -> str:
+    """Return a duration in nanoseconds as people write it: `1h30m`, `600s` as `10m`, `none` for 0.
+
+    >>> text(90 * 60 * SECOND)
+    '1h30m'
+    """
+    if duration == 0:
+        return "none"
+    rest, part = divmod(duration, SECOND)
+    hours, rest = divmod(rest, 3_600)
+    minutes, rest = divmod(rest, 60)
+    fraction = f".{part:09}".rstrip("0") if part else ""
+    written = "".join(f"{count}{unit}" for count, unit in ((hours, "h"), (minutes, "m")) if count)
+    return f"{written}{rest}{fraction}s" if rest or fraction else written

@@ -11,6 +11,7 @@ from . import keys, podgroup, shapes
 from .merge import merge
 from .resources import STREAM, Autoscaler
 from .shapes import leaderworkerset
+from .shapes.shape import Decided
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
 
 class Plan(Record):
-    """What is to happen to a stream, and what is to be said of it."""
+    """What was decided of each component, what is to happen to the stream, and what is to be said of it."""
 
-    gangs: tuple[Gang, ...]
+    decided: tuple[Decided, ...]
     changes: tuple[Change, ...]
     findings: tuple[Finding, ...]
 
@@ -52,7 +53,7 @@ class _Planner:
         self.namespaces: dict[str, str] = {}
         self.told = False  # that a name stands in two namespaces, once for a component
         self.seen: dict[Ref, tuple[Spot, int]] = {}
-        self.gangs: list[Gang] = []
+        self.decided: list[Decided] = []
         self.changes: list[Change] = []
         self.findings: list[Finding] = []
         self.version_matters = False
@@ -87,6 +88,8 @@ class _Planner:
             for finding, layer, index in shape.findings:
                 self.say(finding, layer, index, raised=finding.code == "gang-unknown" and self.world.whole)
             self.carry_out(workload, shape)
+            if self.keep:
+                self.decided.append(shape.decided or Decided(workload, merged, missing=missing))
             ganged = ganged or shape.ganged
         if not ganged:
             return
@@ -102,6 +105,8 @@ class _Planner:
         for finding, layer, index in shape.findings:
             self.say(finding, layer, index)
         self.carry_out(found, shape)
+        if self.keep:
+            self.decided.append(shape.decided or Decided(found, None))
 
     def say(self, finding: Finding, layer: Layer, index: int, raised: bool = False) -> None:
         """Keep a finding about the workload at hand, caused by a value of it or of another object."""
@@ -117,8 +122,6 @@ class _Planner:
         for gang in shape.gangs:
             self.pod_group(gang)
         self.changes.extend(Set(workload.spot, path, value) for path, value in shape.sets)
-        if self.keep:
-            self.gangs.extend(shape.gangs)
 
     def pod_group(self, gang: Gang) -> None:
         """Add the PodGroup of a gang, or compare it with the one that stands there."""
@@ -235,7 +238,7 @@ def plan(
     place: Placer,
     keep: bool = True,
 ) -> Plan:
-    """Return the plan for a whole stream; without the gangs, which hold all that decided them, if `keep` is False.
+    """Return the plan for a whole stream; without what was decided, which holds every value, if `keep` is False.
 
     `sets` are the LeaderWorkerSets of the stream and what scales them, if they are to be ganged.
     """
@@ -250,4 +253,4 @@ def plan(
         if not isinstance(one, Autoscaler) and planner.first(one):
             planner.leader_worker_set(one, scalers.get((one.namespace or world.options.namespace, one.name)))
     planner.stream()
-    return Plan(tuple(planner.gangs), tuple(planner.changes), tuple(planner.findings))
+    return Plan(tuple(planner.decided), tuple(planner.changes), tuple(planner.findings))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TypeAlias
 
-    from ..pipeline import Piece
+    from ..review import Piece
 
     # Lines [a:b] of the old text have become lines [c:d] of the new one; the two are alike where `same`.
     Step: TypeAlias = tuple[bool, int, int, int, int]

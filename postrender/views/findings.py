@@ -8,8 +8,9 @@ from ..options import Form
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Any
 
-    from ..findings import Finding
+    from ..findings import Finding, Place
 
 _DEFAULT = Form()
 _ORDER = {ERROR: 0, WARNING: 1, NOTE: 2}
@@ -30,14 +31,14 @@ def _severity(finding: Finding) -> int:
 
 def text(finding: Finding, file: str) -> str:
     """Return one line: where, which object and field, what is wrong, what to do, and the code to look up."""
-    where = ""
+    at = ""
     if finding.place is not None:
-        where = f"{finding.place.file or file}:{finding.place.line}:{finding.place.column}"
-        where += f" ({finding.place.source}): " if finding.place.source else ": "
-    return _printable(f"postrender: {finding.severity}: {where}{_what(finding)}")
+        at = f"{finding.place.file or file}:{finding.place.line}:{finding.place.column}"
+        at += f" ({finding.place.source}): " if finding.place.source else ": "
+    return printable(f"postrender: {finding.severity}: {at}{what(finding)}")
 
 
-def _what(finding: Finding) -> str:
+def what(finding: Finding) -> str:
     """Return a finding without severity and place."""
     who = _who(finding)
     field = f"{finding.field}: " if finding.field else ""
@@ -49,7 +50,7 @@ def _who(finding: Finding) -> str:
     return "/".join(part for part in (ref.kind, ref.namespace, ref.name) if part) if ref else ""
 
 
-def _printable(line: str) -> str:
+def printable(line: str) -> str:
     """Return a line in which nothing moves the cursor or colors the terminal: what we print comes from others."""
     return "".join(char if char.isprintable() else _escape(ord(char)) for char in line)
 
@@ -62,21 +63,31 @@ def json(finding: Finding, file: str) -> str:
     """Return one JSON object, as `postrender schema finding` describes it."""
     from json import dumps
 
-    ref, place = finding.ref, finding.place
-    return dumps(
-        {
-            "severity": finding.severity,
-            "code": finding.code,
-            "message": finding.message,
-            "remedy": finding.remedy,
-            "object": {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name} if ref else None,
-            "field": finding.field or None,
-            "file": (place.file or file) if place else None,
-            "line": place.line if place else None,
-            "column": place.column if place else None,
-            "source": (place.source or None) if place else None,
-        }
-    )
+    return dumps(members(finding, file))
+
+
+def members(finding: Finding, file: str) -> dict[str, Any]:
+    """Return the members of that object."""
+    ref = finding.ref
+    return {
+        "severity": finding.severity,
+        "code": finding.code,
+        "message": finding.message,
+        "remedy": finding.remedy,
+        "object": {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name} if ref else None,
+        "field": finding.field or None,
+        **where(finding.place, file),
+    }
+
+
+def where(place: Place | None, file: str) -> dict[str, str | int | None]:
+    """Return a place as members of a JSON object."""
+    return {
+        "file": (place.file or file) if place else None,
+        "line": place.line if place else None,
+        "column": place.column if place else None,
+        "source": (place.source or None) if place else None,
+    }
 
 
 _COMMANDS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
@@ -86,7 +97,7 @@ def github(finding: Finding, file: str) -> str:
     """Return a workflow command: an annotation at the line, where the stream is a file of the repository."""
     place = finding.place
     properties = {"title": f"postrender {finding.code}"}
-    message = _what(finding)
+    message = what(finding)
     if place is not None:
         name = place.file or file
         if name.startswith("<"):
@@ -95,7 +106,7 @@ def github(finding: Finding, file: str) -> str:
         else:
             properties = {"file": name, "line": str(place.line), "col": str(place.column), **properties}
     held = ",".join(f"{key}={_escaped(value, ':,')}" for key, value in properties.items())
-    return f"::{_COMMANDS[finding.severity]} {held}::{_escaped(_printable(message))}"
+    return f"::{_COMMANDS[finding.severity]} {held}::{_escaped(printable(message))}"
 
 
 def _escaped(value: str, more: str = "") -> str:

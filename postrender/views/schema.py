@@ -1,8 +1,10 @@
-"""JSON schemas: of a config file, made from the table of options, and of a finding."""
+"""JSON schemas: of a config file, made from the table of options, of a finding, and of an explanation."""
 
 from __future__ import annotations
 
 from ..findings import ACCEPTABLE, ERROR, NOTE, SEVERITIES, WARNING
+from ..gangs.keys import OUR_VERSION
+from ..gangs.reasons import NAMES
 from ..options import CHOICE, CODES, DURATION, FILES, LIST, NUMBER, SWITCH, TABLE, VERSION
 
 TYPE_CHECKING = False
@@ -36,10 +38,8 @@ def finding() -> dict[str, Any]:
         "message": {"type": "string"},
         "remedy": {"type": "string"},
         "object": {
+            **_closed({key: {"type": "string"} for key in ("kind", "namespace", "name")}),
             "type": ["object", "null"],
-            "properties": {key: {"type": "string"} for key in ("kind", "namespace", "name")},
-            "required": ["kind", "namespace", "name"],
-            "additionalProperties": False,
         },
         "field": words,
         "file": words,
@@ -47,9 +47,71 @@ def finding() -> dict[str, Any]:
         "column": number,
         "source": words,
     }
+    return {"$schema": _DIALECT, "title": "postrender finding", **_closed(properties)}
+
+
+def explanation() -> dict[str, Any]:
+    """Return the schema of `explain --format json`."""
+    words = {"type": ["string", "null"]}
+    text = {"type": "string"}
+    number = {"type": ["integer", "null"], "minimum": 1}
+    count = {"type": "integer", "minimum": 0}
+    place = {"file": words, "line": number, "column": number, "source": words}
+    one = finding()
+    findings = {"type": "array", "items": {key: held for key, held in one.items() if key not in ("$schema", "title")}}
+    source = _closed({"value": text, "by": text, "field": words, **place})
+    group = {
+        "name": text,
+        "firstIndex": count,
+        "instances": {"type": "integer", "minimum": 1},
+        "spare": {"type": "boolean"},
+        "minMember": {"type": "integer", "minimum": 2},
+        "scheduleTimeoutSeconds": {"type": ["integer", "null"], "minimum": 0},
+        "topologyKey": words,
+    }
+    decision = {
+        "name": {"enum": list(NAMES)},
+        "value": text,
+        "why": words,
+        "source": {"oneOf": [{"type": "null"}, source]},
+        "hidden": {"type": "array", "items": source},
+    }
+    component = {
+        "component": words,
+        "mode": text,
+        "madeBy": {"enum": ["postrender", "OME", None]},
+        "instances": number,
+        "workers": number,
+        "podNames": {
+            "oneOf": [{"type": "null"}, _closed({"leader": text, "worker": text, "firstWorker": count})],
+        },
+        "podGroups": {"type": "array", "items": _closed(group)},
+        "decisions": {"type": "array", "items": _closed(decision)},
+    }
+    subject = {
+        **dict.fromkeys(("kind", "namespace", "name"), text),
+        **place,
+        "note": words,
+        "components": {"type": "array", "items": _closed(component)},
+        "findings": findings,
+    }
     return {
         "$schema": _DIALECT,
-        "title": "postrender finding",
+        "title": "postrender explanation",
+        **_closed(
+            {
+                "apiVersion": {"const": OUR_VERSION},
+                "kind": {"const": "Explanation"},
+                "objects": {"type": "array", "items": _closed(subject)},
+                "findings": findings,
+            }
+        ),
+    }
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object that has all of these properties and no other."""
+    return {
         "type": "object",
         "properties": properties,
         "required": list(properties),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from ...findings import Finding
 from ...manifests.objects import shorten
 from .. import keys, lifecycle, names
-from .shape import Shape, refused, said
+from .shape import Shape, Timeout, refused, said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..merge import Merged
+    from ..merge import Chosen, Merged
     from ..resources import LeaderWorkerSet
+    from ..settings import Setting
     from ..world import World
     from .shape import Said
 
@@ -24,20 +25,30 @@ _MOST_REPLICAS = 2**31 - 1
 _PERMIT_CAP = 900
 
 
-def timeout(merged: Merged, world: World) -> int | Said | None:
-    """Return `scheduleTimeoutSeconds`, or what is wrong with it."""
-    settings = world.settings
-    ready, written = settings.ready.value, merged.ready_timeout
+def timeout(merged: Merged, world: World) -> Timeout | Said:
+    """Return the scheduling timeout, or what is wrong with it."""
+    ready, written = world.settings.ready.value, merged.ready_timeout
+    by: Chosen | Setting = world.settings.ready
     try:
         if written is not None and (told := lifecycle.parse(str(written.value))) > 0:
-            ready = told
-        return lifecycle.schedule_timeout(ready, settings.least.value, settings.most.value)
+            ready, by = told, written
+        return clamped(ready, by, world)
     except ValueError as error:
         remedy = "write one such as 90s, 30m or 1h30m"
         if written is None:
-            return said(merged, "invalid-field", f"{settings.ready.origin}: {error}", remedy, "")
+            return said(merged, "invalid-field", f"{world.settings.ready.origin}: {error}", remedy, "")
         message = f"{shorten(str(written.value))!r} is no duration: {error}"
         return said(merged, "invalid-field", message, remedy, READY, written)
+
+
+def clamped(ready: int, by: Chosen | Setting, world: World) -> Timeout:
+    """Return the scheduling timeout for a ready timeout in nanoseconds; raises ValueError where it is too long."""
+    settings = world.settings
+    wait = lifecycle.schedule_timeout(ready, settings.least.value, settings.most.value)
+    bound = None
+    if wait is not None and wait != lifecycle.seconds(ready):
+        bound = settings.least if wait == lifecycle.seconds(settings.least.value) else settings.most
+    return Timeout(wait, by, bound)
 
 
 def wrong_numbers(merged: Merged, least: int) -> Said | None:
@@ -86,7 +97,7 @@ def label_taken(merged: Merged) -> Said | None:
     return said(merged, "label-taken", message, remedy, held.field, held)
 
 
-def over_cap(merged: Merged, world: World, timeout: int | None) -> list[Said]:
+def over_cap(merged: Merged, world: World, timeout: Timeout) -> list[Said]:
     """Return that a PodGroup waits for less than it says, if it does."""
     written = merged.ready_timeout
     field = READY if written else ""
@@ -94,16 +105,17 @@ def over_cap(merged: Merged, world: World, timeout: int | None) -> list[Said]:
     return [said(merged, "timeout-over-cap", *over, field, written)] if over else []
 
 
-def over_cap_of(found: LeaderWorkerSet, world: World, timeout: int | None) -> list[Said]:
+def over_cap_of(found: LeaderWorkerSet, world: World, timeout: Timeout) -> list[Said]:
     """Return the same of a LeaderWorkerSet, which says no timeout itself."""
     over = _over_cap(world, timeout, f" ({world.settings.ready.origin})")
     return [(Finding("timeout-over-cap", *over), found, found.at)] if over else []
 
 
-def _over_cap(world: World, timeout: int | None, origin: str) -> tuple[str, str] | None:
-    if timeout is None or timeout <= _PERMIT_CAP or world.settings.refused:
+def _over_cap(world: World, timeout: Timeout, origin: str) -> tuple[str, str] | None:
+    seconds = timeout.seconds
+    if seconds is None or seconds <= _PERMIT_CAP or world.settings.refused:
         return None
-    message = f"the PodGroup says {timeout:,} s{origin}, but kube-scheduler ends every such wait after {_PERMIT_CAP} s"
+    message = f"the PodGroup says {seconds:,} s{origin}, but kube-scheduler ends every such wait after {_PERMIT_CAP} s"
     return message, "lower the ready timeout, or set the cluster's gangScheduleTimeout"
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from ...findings import Finding
 from ...manifests.objects import shorten
-from .. import keys, lifecycle, names
+from .. import keys, names
 from . import checks, schedulers
 from .multinode import POLICY, WHOLE
-from .shape import NOTHING, Gang, Shape, refused
+from .shape import NOTHING, Decided, Gang, Shape, Timeout, refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,15 +46,15 @@ def shape(found: LeaderWorkerSet, world: World, scaler: Autoscaler | None) -> Sh
     wrong = _wrong_names(found) or _deadlock(found, world) or _taken(found, how) or _shared(found, world, replicas)
     wrong = wrong or _too_many(found, how, replicas, surge)
     timeout = _timeout(found, world)
-    if wrong is not None or isinstance(timeout, tuple):
-        return refused(*(one for one in (wrong, timeout) if isinstance(one, tuple)))
+    if wrong is not None or not isinstance(timeout, Timeout):
+        return refused(*(one for one in (wrong, timeout) if one is not None and not isinstance(one, Timeout)))
     findings = checks.over_cap_of(found, world, timeout)
     gangs: tuple[Gang, ...]
     if how == WHOLE:
-        gangs = (_gang(found, found.name, replicas * size, timeout),)
+        gangs = (_gang(found, found.name, replicas * size, timeout.seconds),)
     else:
         count = replicas + surge if how == POLICY else 1
-        gangs = tuple(_gang(found, f"{found.name}-{number}", size, timeout) for number in range(count))
+        gangs = tuple(_gang(found, f"{found.name}-{number}", size, timeout.seconds) for number in range(count))
     labels: tuple[tuple[str, str], ...] = ((keys.POD_GROUP, gangs[0].name),)
     if how == POLICY:
         labels = ((keys.GANG, found.name), (keys.POD_GROUP, keys.POLICY_MISSING))
@@ -72,14 +72,15 @@ def shape(found: LeaderWorkerSet, world: World, scaler: Autoscaler | None) -> Sh
         at = found.replicas.at if found.replicas else found.at
         remedy = "scale by hand, with a render each time"
         findings.append(_said(found, "autoscaled-range", message, remedy, "spec.replicas", at))
-    sets, scheduler_findings = _schedulers(found, world)
+    sets, named, scheduler_findings = _schedulers(found, world)
     findings += scheduler_findings
     written = tuple(
         ((*_path(template.key), "metadata", "labels", key), value)
         for template in found.templates
         for key, value in labels
     )
-    return Shape(True, gangs, (*written, *sets), tuple(findings))
+    decided = Decided(found, None, gangs, keys.OURS, replicas, size - 1, how, timeout, named[0], named[-1])
+    return Shape(True, gangs, (*written, *sets), tuple(findings), decided)
 
 
 def not_handled(found: LeaderWorkerSet, what: str, at: int) -> Said:
@@ -114,12 +115,12 @@ def _surge(found: LeaderWorkerSet, replicas: int) -> int:
     return min(surge, replicas)
 
 
-def _timeout(found: LeaderWorkerSet, world: World) -> int | Said | None:
-    settings = world.settings
+def _timeout(found: LeaderWorkerSet, world: World) -> Timeout | Said:
+    ready = world.settings.ready
     try:
-        return lifecycle.schedule_timeout(settings.ready.value, settings.least.value, settings.most.value)
+        return checks.clamped(ready.value, ready, world)
     except ValueError as error:
-        message = f"{settings.ready.origin}: {error}"
+        message = f"{ready.origin}: {error}"
         return _said(found, "invalid-field", message, "write one such as 90s, 30m or 1h30m", "", found.at)
 
 
@@ -194,8 +195,10 @@ def _shared(found: LeaderWorkerSet, world: World, replicas: int) -> Said | None:
     return _said(found, "replicas-share-template", message, remedy, "spec.replicas", at)
 
 
-def _schedulers(found: LeaderWorkerSet, world: World) -> tuple[tuple[tuple[tuple[str, ...], str], ...], list[Said]]:
-    """Return the scheduler names to write into the templates, and what is to be said of those that hold then."""
+def _schedulers(
+    found: LeaderWorkerSet, world: World
+) -> tuple[tuple[tuple[tuple[str, ...], str], ...], list[str], list[Said]]:
+    """Return the scheduler names to write into the templates, all that hold then, and what is to be said of these."""
     held = [str(template.scheduler.value) if template.scheduler else "" for template in found.templates]
     fill = world.options.scheduler_name and (next((name for name in held if name), "") or world.options.scheduler_name)
     sets = tuple(
@@ -216,4 +219,4 @@ def _schedulers(found: LeaderWorkerSet, world: World) -> tuple[tuple[tuple[tuple
         worker = found.templates[-1]
         at = worker.priority.at if worker.priority else worker.at
         findings.append(_said(found, "mixed-priorities", message, "name one priority class for both", field, at))
-    return sets, findings
+    return sets, named, findings

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .. import keys, names
 from . import checks, schedulers
-from .shape import NOTHING, Shape, of_component, refused, said
+from .shape import NOTHING, Decided, Shape, Timeout, of_component, refused, said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
     wrong = _deadlock(merged, world) or checks.label_taken(merged) or _left_over(merged, how)
     wrong = wrong or _shared(merged, world, replicas) or _too_many(merged, how, replicas, 1 + workers)
     timeout = checks.timeout(merged, world)
-    if isinstance(timeout, tuple) or wrong is not None:
-        return refused(*(one for one in (wrong, timeout) if isinstance(one, tuple)))
+    if not isinstance(timeout, Timeout) or wrong is not None:
+        return refused(*(one for one in (wrong, timeout) if one is not None and not isinstance(one, Timeout)))
     key = str(merged.topology_key.value) if merged.topology_key and world.dialect.folds else ""
     sets, leader, worker = schedulers.filled(merged, world)
     findings = schedulers.judged(merged, leader, worker, key, world, missing != "")
@@ -57,12 +57,13 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
     labels: tuple[tuple[str, str], ...]
     if how == WHOLE:
         pods = replicas * size
-        gangs = (of_component(merged, 0, base, keys.OURS, pods, timeout, key),)
+        gangs = (of_component(merged, 0, base, keys.OURS, pods, timeout.seconds, key),)
         labels = ((keys.POD_GROUP, base),)
     else:
         count = replicas + _SURGE if how == POLICY else 1
         gangs = tuple(
-            of_component(merged, number, f"{base}-{number}", keys.OURS, size, timeout, key) for number in range(count)
+            of_component(merged, number, f"{base}-{number}", keys.OURS, size, timeout.seconds, key)
+            for number in range(count)
         )
         labels = ((keys.POD_GROUP, gangs[0].name),)
         if how == POLICY:
@@ -71,7 +72,8 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
     if how != POLICY:
         findings.append(_surge(merged, gangs[0].name))
     written = tuple(checks.label(merged, label, value) for label, value in labels)
-    return Shape(True, gangs, (*written, *sets), tuple(findings))
+    decided = Decided(merged.workload, merged, gangs, keys.OURS, replicas, workers, how, timeout, leader, worker)
+    return Shape(True, gangs, (*written, *sets), tuple(findings), decided)
 
 
 def _not_ganged(merged: Merged) -> Shape:

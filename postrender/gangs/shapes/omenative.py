@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .. import keys, names
 from . import checks, schedulers
-from .shape import NOTHING, Shape, of_component, refused, said
+from .shape import NOTHING, Decided, Shape, Timeout, of_component, refused, said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
     if wrong is not None:
         return refused(wrong)
     timeout = checks.timeout(merged, world)
-    if isinstance(timeout, tuple):
+    if not isinstance(timeout, Timeout):
         return refused(timeout)
     key = str(merged.topology_key.value) if merged.topology_key else ""
     sets, leader, worker = schedulers.filled(merged, world)
@@ -46,21 +46,25 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
     if len(f"{merged.workload.name}-{own.name}-{instances - 1}-leader-0") > _HOSTNAME:
         message = f"the names of its pods are longer than {_HOSTNAME} characters, and are hostnames too"
         findings.append(said(merged, "name-too-long", message, "shorten the name of the service", ""))
-    if not _ours(world):
-        return Shape(True, (), sets, (*findings, _left_to_ome(merged, instances, world.ome is None)))
-    findings += _surprises(merged, world, instances, timeout)
+    ours = _ours(world)
+    workers = int(merged.size.value) if merged.size else 1
     gangs = tuple(
         of_component(
             merged,
             number,
             names.pod_group(merged.workload.name, own.name, number),
             keys.OME_NATIVE,
-            1 + (int(merged.size.value) if merged.size else 1),
-            timeout,
+            1 + workers,
+            timeout.seconds,
             key,
         )
-        for number in range(instances + world.options.spares)
+        for number in range(instances + (world.options.spares if ours else 0))
     )
+    made_by = keys.OURS if ours else keys.OME
+    decided = Decided(merged.workload, merged, gangs, made_by, _replicas(merged), workers, "", timeout, leader, worker)
+    if not ours:
+        return Shape(True, (), sets, (*findings, _left_to_ome(merged, instances, world.ome is None)), decided)
+    findings += _surprises(merged, world, instances, timeout)
     service = merged.workload.kind == keys.INFERENCE_SERVICE
     if service and instances > 1:
         findings.append(_several(merged, instances))
@@ -69,7 +73,7 @@ def shape(merged: Merged, world: World, missing: str) -> Shape:
         return refused(taken, *findings)
     if service and instances == 1:
         sets = (checks.label(merged, keys.POD_GROUP, gangs[0].name), *sets)
-    return Shape(True, gangs, sets, tuple(findings))
+    return Shape(True, gangs, sets, tuple(findings), decided)
 
 
 def _ours(world: World) -> bool:
@@ -108,7 +112,7 @@ def _too_many(merged: Merged, world: World) -> Said | None:
 # What is said
 
 
-def _surprises(merged: Merged, world: World, instances: int, timeout: int | None) -> list[Said]:
+def _surprises(merged: Merged, world: World, instances: int, timeout: Timeout) -> list[Said]:
     """Return where what runs later will not be what the PodGroups say."""
     findings = checks.over_cap(merged, world, timeout)
     if _most(merged) > instances:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ..merge import Chosen, Layer, Merged
     from ..resources import LeaderWorkerSet, Workload
+    from ..settings import Setting
 
     Said: TypeAlias = tuple[Finding, Layer | LeaderWorkerSet, int]
 
@@ -30,18 +31,53 @@ class Gang(Record):
     merged: Merged | None = None
 
 
+class Timeout(Record):
+    """`scheduleTimeoutSeconds`, None for no such field, and what decided it.
+
+    `ready` is the ready timeout: what a manifest wrote, or the cluster's setting. `bound` is the bound of the clamp
+    that it came to instead, None where it stayed.
+    """
+
+    seconds: int | None
+    ready: Chosen | Setting
+    bound: Setting | None
+
+
+class Decided(Record):
+    """What was decided of a component, or of a LeaderWorkerSet, for which `merged` is None.
+
+    `gangs` are all of its gangs, those too whose PodGroups another makes (`made_by`); without one only the first two
+    fields and `missing`, what of it is not known, say anything. `instances` run once it is deployed, each of a leader
+    and `workers`; `shared` is how they share one template, or empty. The schedulers are those of the pods, with what is
+    filled in.
+    """
+
+    owner: Workload | LeaderWorkerSet
+    merged: Merged | None
+    gangs: tuple[Gang, ...] = ()
+    made_by: str = ""
+    instances: int = 0
+    workers: int = 0
+    shared: str = ""
+    timeout: Timeout | None = None
+    leader_scheduler: str = ""
+    worker_scheduler: str = ""
+    missing: str = ""
+
+
 class Shape(Record):
     """What a component comes to.
 
     `gangs` are the PodGroups to write; none where there is no gang or another makes them, `ganged` tells the two apart.
     `sets` are fields of the object to write, as pairs of path and value. Each finding comes with the object and the
-    code point of what caused it.
+    code point of what caused it. `decided` is there where there is a gang.
     """
 
     ganged: bool
     gangs: tuple[Gang, ...]
     sets: tuple[tuple[tuple[str, ...], str], ...]
     findings: tuple[Said, ...]
+    decided: Decided | None = None
 
 
 NOTHING = Shape(False, (), (), ())

@@ -1,0 +1,222 @@
+"""`check`, `diff` and `explain`: files or stdin in; what was asked for on stdout, what goes wrong on stderr."""
+
+from __future__ import annotations
+
+import os
+
+from .. import review
+from ..findings import DONE, ERROR, REFUSED, UNREACHABLE, USAGE, WARNING, WOULD_CHANGE
+from ..manifests.stream import BOM
+from ..options import Source
+from ..sources import Misuse, Unreadable, files, settle
+from ..views.findings import lines
+from .filter import STDIN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import BinaryIO, TextIO, TypeAlias
+
+    from ..findings import Finding
+    from ..sources import Settled
+
+    Flags: TypeAlias = Mapping[str, str | Sequence[str]]
+
+
+class Streams:
+    """The streams of a command, None for one that is closed; `color` says whether what it prints is colored."""
+
+    def __init__(self, source: BinaryIO | None, target: BinaryIO | None, errors: TextIO | None, color: bool) -> None:
+        """Keep all four."""
+        self.source = source
+        self.target = target
+        self.errors = errors
+        self.color = color
+
+    def write(self, text: Iterable[str]) -> None:
+        """Write lines to stdout; bytes that are no UTF-8 as they came."""
+        if self.target is None:
+            raise _Stopped("stdout is closed; give it a pipe or a file", UNREACHABLE)
+        try:
+            for line in text:
+                self.target.write(line.encode(errors="surrogateescape") + b"\n")
+            self.target.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise _Stopped(f"the output could not be written: {error.strerror or error}", UNREACHABLE) from None
+
+    def say(self, line: str) -> None:
+        """Write a line to stderr."""
+        if self.errors is not None:
+            self.errors.write(line + "\n")
+
+
+class _Stopped(Exception):  # noqa: N818 - it ends a command
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def check(names: Sequence[str], rendered: bool, flags: Flags, streams: Streams) -> int:
+    """Print what is found in all the files together; return the exit code."""
+    try:
+        settled = _settled(flags)
+        joined = _Joined(_read(names, streams))
+        checked = review.check(joined.data, settled.options, rendered)
+        findings = [joined.placed(finding) for finding in checked.findings]
+        streams.write(lines(findings, joined.name, settled.form))
+    except _Stopped as stopped:
+        return _stop(stopped, streams)
+    if settled.form.format == "text":
+        streams.say(_summary(checked))
+    if any(finding.severity == ERROR and finding.code != "not-rendered" for finding in findings):
+        return REFUSED
+    return WOULD_CHANGE if rendered and checked.changed else DONE
+
+
+def _summary(checked: review.Checked) -> str:
+    """Return one line that says what was looked at: nothing found is good news only where there was something."""
+    found = []
+    for severity in (ERROR, WARNING):
+        count = sum(finding.severity == severity for finding in checked.findings)
+        found += [_many(count, severity)] if count else []
+    seen = f"{_many(checked.objects, 'object')}, {_many(checked.gangs, 'gang')}"
+    return f"postrender: {seen}: {', '.join(found) or 'nothing found'}"
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def diff(name: str, flags: Flags, streams: Streams) -> int:
+    """Print what a render would change, as a unified diff; return the exit code."""
+    from ..views import diff as view
+
+    try:
+        settled = _settled(flags)
+        [source] = _read([name], streams)
+        compared = review.compare(source.data, settled.options)
+        for line in lines(compared.findings, source.name, settled.form):
+            streams.say(line)
+        if compared.refused:
+            return REFUSED
+        shown = view.stream(compared.pieces, "stdin" if source.name == STDIN else source.name)
+        streams.write(view.colored(shown) if streams.color else shown)
+    except _Stopped as stopped:
+        return _stop(stopped, streams)
+    return WOULD_CHANGE if compared.changed else DONE
+
+
+def explain(name: str, wanted: str, form: str, flags: Flags, streams: Streams) -> int:
+    """Print what a render decides and why, of the `wanted` object or of all; return the exit code."""
+    from ..views import explanation as view
+
+    try:
+        settled = _settled(flags)
+        [source] = _read([name], streams)
+        explained = review.explain(source.data, settled.options)
+        if wanted:
+            explained = _only(explained, wanted)
+        if form == "html":
+            from ..views import page
+
+            streams.write(page.page(explained, source.name))
+        else:
+            streams.write(view.json(explained, source.name) if form == "json" else view.text(explained, source.name))
+    except _Stopped as stopped:
+        return _stop(stopped, streams)
+    return REFUSED if explained.refused else DONE
+
+
+def _only(explained: review.Explanation, wanted: str) -> review.Explanation:
+    """Return what is explained of `KIND/NAME` or `KIND/NAMESPACE/NAME`; the kind as kubectl takes it."""
+    kind, _, rest = wanted.lower().partition("/")
+    namespace, _, name = rest.rpartition("/")
+    kept = tuple(
+        subject
+        for subject in explained.subjects
+        if kind in (subject.ref.kind.lower(), f"{subject.ref.kind.lower()}s", _SHORT.get(subject.ref.kind))
+        and subject.ref.name == name
+        and (not namespace or subject.ref.namespace == namespace)
+    )
+    if not kept:
+        here = [f"{subject.ref.kind}/{subject.ref.name}" for subject in explained.subjects[:_SHOWN]]
+        more = len(explained.subjects) - len(here)
+        listed = ", ".join(here) + (f" and {more:,} more" if more else "")
+        message = f"--object: there is no {wanted}; there {'is' if len(here) == 1 else 'are'} {listed or 'none at all'}"
+        raise _Stopped(message, REFUSED)
+    return review.Explanation(kept, ())
+
+
+_SHOWN = 10
+# As `kubectl get` takes them (the CRDs' shortNames).
+_SHORT = {"InferenceService": "isvc", "LeaderWorkerSet": "lws"}
+
+
+class _Joined:
+    """Files as one stream, as `kubectl apply` takes them, and the way back from a line of it to the file."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.name = sources[0].name if len(sources) == 1 else ""
+        self._starts: list[tuple[int, str]] = []  # the line before the first one of each file
+        pieces: list[bytes] = []
+        line = 0
+        for source in sources:
+            data = source.data if not pieces else source.data.removeprefix(BOM)
+            if pieces:
+                pieces.append(_between(pieces[-1], data))
+                line += pieces[-1].count(b"\n")
+            self._starts.append((line, source.name))
+            pieces.append(data)
+            line += data.count(b"\n")
+        self.data = b"".join(pieces)
+
+    def placed(self, finding: Finding) -> Finding:
+        """Return a finding with its place in the file that it is in."""
+        place = finding.place
+        if place is None or place.file or self.name:
+            return finding
+        before, name = next(start for start in reversed(self._starts) if start[0] < place.line)
+        return finding._replace(place=place._replace(line=place.line - before, file=name))
+
+
+def _between(before: bytes, after: bytes) -> bytes:
+    """Return what ends one file and begins the next: a directive needs the end of a document before it."""
+    end = b"" if before.endswith(b"\n") or not before else b"\n"
+    text = after.lstrip()
+    while text.startswith(b"#"):
+        text = text.partition(b"\n")[2].lstrip()
+    return end + (b"...\n" if text.startswith(b"%") else b"" if text.startswith(b"---") else b"---\n")
+
+
+def _settled(flags: Flags) -> Settled:
+    try:
+        return settle(flags, os.environ)
+    except Misuse as error:
+        raise _Stopped(str(error), USAGE) from None
+    except Unreadable as error:
+        raise _Stopped(str(error), UNREACHABLE) from None
+
+
+def _read(names: Sequence[str], streams: Streams) -> list[Source]:
+    """Return the files that are named, those of a folder too, or stdin where none is."""
+    sources: list[Source] = []
+    for name in names or ("-",):
+        if name != "-":
+            try:
+                sources.extend(files(name))
+            except Unreadable as error:
+                raise _Stopped(str(error), UNREACHABLE) from None
+            continue
+        if streams.source is None:
+            raise _Stopped("stdin is closed; give it a pipe, or name a FILE", UNREACHABLE)
+        if streams.source.isatty():
+            raise _Stopped("stdin is a terminal; give it a pipe, or name a FILE", USAGE)
+        sources.append(Source(STDIN, streams.source.read()))
+    return sources
+
+
+def _stop(stopped: _Stopped, streams: Streams) -> int:
+    streams.say(f"postrender: error: {stopped}")
+    return stopped.code

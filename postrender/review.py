@@ -1,0 +1,259 @@
+"""What people ask of a stream before they trust a render: what it changes, whether all is well, and why.
+
+Pure, as the render is; nothing here decides.
+"""
+
+from __future__ import annotations
+
+from .findings import ERROR, Finding, Ref, Refusal
+from .gangs import audit, keys, labelled, reasons
+from .gangs.resources import STREAM, LeaderWorkerSet, Workload
+from .manifests import edit, objects, stream, tree
+from .manifests.change import Add, Set
+from .manifests.lookup import value_at
+from .manifests.objects import field, shorten
+from .options import DEFAULTS, Options
+from .pipeline import Reader, decide, deciding, judged, read, refused_edit, template
+from .record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from .findings import Place
+    from .gangs.labelled import AnyPodGroup, Labelled
+    from .gangs.plan import Plan
+    from .gangs.reasons import Explained
+    from .manifests.change import Change, Spot, Value
+    from .pipeline import Stream
+
+
+class Piece(Record):
+    """A part of a stream before and after, `old is new` where nothing changes; `source` is the file it is from."""
+
+    old: bytes
+    new: bytes
+    source: str
+
+
+class Comparison(Record):
+    """What a render does: its pieces, which make up the stream, and the findings that count; no pieces if refused."""
+
+    pieces: tuple[Piece, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def refused(self) -> bool:
+        """Whether an error keeps the stream from being rendered."""
+        return any(finding.severity == ERROR for finding in self.findings)
+
+    @property
+    def changed(self) -> bool:
+        """Whether a render changes anything."""
+        return any(piece.old is not piece.new for piece in self.pieces)
+
+
+class Checked(Record):
+    """What a check found: the findings that count, how many objects it looked at, and how many gangs these come to.
+
+    `changed` says that the stream is not what a render makes of it; that is asked only of what was rendered already.
+    """
+
+    findings: tuple[Finding, ...]
+    objects: int
+    gangs: int
+    changed: bool
+
+
+class Subject(Record):
+    """An object that was explained: what it is, where it stands, its components, and what is said of it.
+
+    `note` says why it has no components to speak of, or is empty.
+    """
+
+    ref: Ref
+    place: Place
+    note: str
+    components: tuple[Explained, ...]
+    findings: tuple[Finding, ...]
+
+
+class Explanation(Record):
+    """What a render decides and why, object by object; `findings` are those of no object among them."""
+
+    subjects: tuple[Subject, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def refused(self) -> bool:
+        """Whether an error keeps the stream from being rendered."""
+        held = (*self.findings, *(finding for subject in self.subjects for finding in subject.findings))
+        return any(finding.severity == ERROR for finding in held)
+
+
+def compare(data: bytes, options: Options = DEFAULTS) -> Comparison:
+    """Return what a render does to a stream, piece by piece."""
+    found = read(data, options)
+    return _compared(found, decide(found, options), options)
+
+
+def _compared(found: Stream, planned: Plan, options: Options) -> Comparison:
+    data = found.data
+    compared = Comparison((), judged((*found.findings, *planned.findings), options))
+    if compared.refused:
+        return compared
+    pieces = []
+    done = 0
+    try:
+        for number, new in edit.changed(data, found.spans, planned.changes):
+            span = found.spans[number]
+            old = data[span.start : span.stop]
+            same = data[done : span.start]
+            pieces += [Piece(same, same, ""), Piece(old, new, stream.source(data, span) or template(old))]
+            done = span.stop
+    except Refusal as refusal:
+        return compared._replace(findings=(*compared.findings, refused_edit(refusal, found)))
+    rest = data[done:]
+    return compared._replace(pieces=(*pieces, Piece(rest, rest, "")))
+
+
+def explain(data: bytes, options: Options = DEFAULTS) -> Explanation:
+    """Return what a render decides of each object, and why."""
+    found = read(data, options)
+    planned, world, place = deciding(found, found.workloads, options, True)
+    findings = _compared(found, planned, options).findings
+    components: dict[Spot, list[Explained]] = {}
+    for decided in planned.decided:
+        components.setdefault(decided.owner.spot, []).append(reasons.explained(decided, world, place))
+    owners: list[Workload | LeaderWorkerSet] = [*found.workloads]
+    owners += [one for one in found.sets if isinstance(one, LeaderWorkerSet)]
+    subjects = []
+    said: set[Ref] = set()
+    for one in sorted(owners, key=_spot):
+        ref = Ref(one.kind, one.namespace, one.name)
+        note = "VirtualDeployment: OME makes nothing of it" if isinstance(one, Workload) and one.virtual else ""
+        own = () if ref in said else tuple(finding for finding in findings if finding.ref == ref)
+        said.add(ref)
+        subjects.append(Subject(ref, place(STREAM, one.spot, one.at), note, tuple(components.get(one.spot, ())), own))
+    return Explanation(tuple(subjects), tuple(finding for finding in findings if finding.ref not in said))
+
+
+def _spot(one: Workload | LeaderWorkerSet) -> Spot:
+    return one.spot
+
+
+def check(data: bytes, options: Options = DEFAULTS, rendered: bool = False) -> Checked:
+    """Return what a render would say of a stream, and what does not fit together in what it comes to.
+
+    If it is `rendered` already, that is the stream itself, and what a render would still change is said too.
+    """
+    found = read(data, options)
+    planned = deciding(found, found.workloads, options, True).plan
+    compared = _compared(found, planned, options)
+    findings = compared.findings
+    if rendered:
+        changes = _changes(found, planned) if compared.changed else ()
+        findings += (*changes, *_across(data, options))
+    elif not compared.refused:
+        across = _across(b"".join(piece.new for piece in compared.pieces), options)
+        findings += tuple(_moved(finding, compared.pieces) for finding in across)
+    objects = len(found.workloads) + len(found.sets) + len(found.pod_groups)
+    gangs = sum(len(decided.gangs) for decided in planned.decided)
+    return Checked(findings, objects, gangs, compared.changed)
+
+
+def _across(data: bytes, options: Options) -> tuple[Finding, ...]:
+    """Return the findings that count across the objects of a stream as it is."""
+    found = read(data, options)
+    planned, _, place = deciding(found, found.workloads, options, True)
+    try:
+        reader = Reader(data)
+    except Refusal:
+        return ()  # said already
+    held = list(_labelled(reader))
+    return judged((*reader.findings, *audit.audit(held, planned, options, place)), options)
+
+
+def _labelled(reader: Reader) -> Iterator[Labelled | AnyPodGroup]:
+    """Yield the objects whose pods carry labels, and all PodGroups."""
+    for number in stream.candidates(reader.data, reader.spans, labelled.NEEDLES):
+        document = stream.document(reader.data, reader.spans[number])
+        try:
+            for item in objects.items(document, labelled.wanted, labelled.DEPTH):
+                try:
+                    found = labelled.read(number, item)
+                except tree.Unfit as unfit:
+                    reader.refuse(unfit, number, item)
+                    continue
+                if found is not None:
+                    yield found
+        except tree.Unfit as unfit:
+            reader.refuse(unfit, number, None)
+
+
+def _changes(found: Stream, planned: Plan) -> Iterator[Finding]:
+    """Yield what a render would still change, as findings about the objects that it would be done to."""
+    place = stream.Places(found.data, found.spans).place
+    per_span: dict[int, dict[int, list[Change]]] = {}
+    for change in planned.changes:
+        spot = change.before if isinstance(change, Add) else change.spot
+        per_span.setdefault(spot.span, {}).setdefault(spot.item, []).append(change)
+    for span, per_item in sorted(per_span.items()):
+        document = stream.document(found.data, found.spans[span])
+        for number, node in tree.nodes(document, any(item >= 0 for item in per_item)):
+            for change in per_item.get(number, ()):
+                finding = _change(change, node)
+                if finding is not None:
+                    yield finding._replace(place=place(span, node.start))
+
+
+def _change(change: Change, node: tree.Node) -> Finding | None:
+    """Return what a change would do to an object; None if it holds already."""
+    remedy = "deploy what a render makes of it"
+    if not isinstance(change, Set):
+        ref = Ref(
+            keys.POD_GROUP_KIND, *(str(_at(change.value, ("metadata", key)) or "") for key in ("namespace", "name"))
+        )
+        owner = _at(change.value, ("metadata", "annotations", keys.MADE_FOR))
+        what = f"it is missing, and {owner} needs it" if isinstance(change, Add) else f"it is not what {owner} needs"
+        return Finding("not-rendered", what, remedy, ref)
+    held = value_at(node, change.path)
+    if held == change.value:
+        return None
+    ref = Ref(value_at(node, ("kind",)), *(value_at(node, ("metadata", key)) for key in ("namespace", "name")))
+    message = f"is {shorten(held)!r}, not {change.value!r}" if held else f"is missing; a render writes {change.value!r}"
+    return Finding("not-rendered", message, remedy, ref, field(change.path))
+
+
+def _at(value: Value | None, path: Sequence[str]) -> Value | None:
+    for key in path:
+        value = dict(value).get(key) if isinstance(value, tuple) else None
+    return value
+
+
+def _moved(finding: Finding, pieces: Iterable[Piece]) -> Finding:
+    """Return a finding about what a render comes to with the line where it stands in what it came of."""
+    if finding.place is None:
+        return finding
+    old = new = 0  # lines before the piece
+    for piece in pieces:
+        lines = piece.new.count(b"\n")
+        if finding.place.line <= new + lines or not piece.new.endswith(b"\n"):
+            break
+        old, new = old + piece.old.count(b"\n"), new + lines
+    line = finding.place.line - new
+    if piece.old is not piece.new:
+        line = _line_before(piece, line)
+    return finding._replace(place=finding.place._replace(line=old + line))
+
+
+def _line_before(piece: Piece, line: int) -> int:
+    """Return which line of a changed piece has become this one, the nearest above where it is new."""
+    from difflib import SequenceMatcher
+
+    old, new = piece.old.split(b"\n"), piece.new.split(b"\n")
+    before = 1
+    for start, at, size in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+        if at < line:
+            before = start + min(line - at, size)
+    return max(before, 1)
