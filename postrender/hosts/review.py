@@ -102,7 +102,11 @@ def diff(name: str, flags: Flags, streams: Streams) -> int:
         if compared.refused:
             return REFUSED
         shown = view.stream(compared.pieces, "stdin" if source.name == STDIN else source.name)
-        streams.write(view.colored(shown) if streams.color else shown)
+        if streams.color:
+            shown = view.colored(shown)
+        elif streams.target is not None and streams.target.isatty():
+            shown = view.printable(shown)
+        streams.write(shown)
     except _Stopped as stopped:
         return _stop(stopped, streams)
     return WOULD_CHANGE if compared.changed else DONE

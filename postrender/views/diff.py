@@ -48,7 +48,9 @@ def _named(source: str) -> str:
 
 
 def _side(letter: str, name: str) -> str:
-    return f"{letter}/{name.removeprefix('/')}" if name else "/dev/null"
+    """Return a name as git writes it; a blank in it ends it for patch, unless a tab does."""
+    tab = "\t" if " " in name else ""
+    return f"{letter}/{name.removeprefix('/')}{tab}" if name else "/dev/null"
 
 
 def _unified(parts: Iterable[tuple[bytes, bytes, str]], heads: Callable[[str], tuple[str, str]]) -> Iterator[str]:
@@ -218,14 +220,19 @@ def _some(i: int, j: int, k: int) -> list[Step]:
 _BOLD, _RED, _GREEN, _CYAN, _RESET = "\033[1m", "\033[31m", "\033[32m", "\033[36m", "\033[m"
 
 
-def colored(diff: Iterable[str]) -> Iterator[str]:
-    """Yield the lines in git's colors, and nothing in them that moves the cursor: they come from others."""
-    colors = {"@": _CYAN, "-": _RED, "+": _GREEN}
+def printable(diff: Iterable[str]) -> Iterator[str]:
+    """Yield the lines with nothing in them that moves the cursor or colors the terminal: they come from others."""
     for line in diff:
+        yield "".join(char if char.isprintable() or char == "\t" else _escape(char) for char in line)
+
+
+def colored(diff: Iterable[str]) -> Iterator[str]:
+    """Yield the lines in git's colors, and printable."""
+    colors = {"@": _CYAN, "-": _RED, "+": _GREEN}
+    for line in printable(diff):
         head = line.startswith(("--- a/", "+++ b/"))
         color = _BOLD if head else colors.get(line[:1], "")
-        shown = "".join(char if char.isprintable() or char == "\t" else _escape(char) for char in line)
-        yield f"{color}{shown}{_RESET}" if color else shown
+        yield f"{color}{line}{_RESET}" if color else line
 
 
 def _escape(char: str) -> str:
