@@ -10,6 +10,7 @@ from ..record import Record
 from . import keys, lifecycle, names
 from .merge import Chosen
 from .resources import LeaderWorkerSet
+from .settings import INSTALL
 from .shapes.multinode import POLICY, WHOLE
 
 TYPE_CHECKING = False
@@ -216,11 +217,18 @@ class _Explaining:
         return self.reason("mode", merged.mode, merged.told, why)
 
     def no_gang(self, merged: Merged | None) -> Reason:
-        if merged is not None and merged.mode not in (keys.OME_NATIVE, keys.MULTI_NODE):
-            if merged.leader or merged.worker:
-                return Reason("gang", "none", why=f"{merged.mode} runs no leader and workers")
-            return Reason("gang", "none", why="an Instance is one pod")
-        return Reason("gang", "none", why="see the findings, if there are any; else an Instance is one pod")
+        several = merged is None or merged.leader or merged.worker
+        if merged is not None and several and merged.mode not in (keys.OME_NATIVE, keys.MULTI_NODE):
+            why = f"{merged.mode} runs no leader and workers"
+        elif merged is None or (merged.leader and merged.worker):
+            why = "a finding says why; without one it has no workers, or no Instances"
+        elif self.decided.missing:
+            why = f"taken for one pod: {self.decided.missing} is not read"
+        elif several:
+            why = "a leader without a worker" if merged.leader else "a worker without a leader"
+        else:
+            why = "an Instance is one pod"
+        return Reason("gang", "none", why=why)
 
     def numbers(self) -> Iterator[Reason]:
         decided, merged, owner = self.decided, self.decided.merged, self.owner
@@ -274,20 +282,33 @@ class _Explaining:
                     field = f"spec.leaderWorkerTemplate.{template.key}.spec.schedulerName"
                     yield self.found(row, name, template.scheduler, field)
                     continue
+            over = self.unfolded(merged, chosen)
+            nobody = "the component's name does not reach it below OME 1.3" if over else "nobody names one"
             if chosen is not None or not name:
-                why = "" if chosen else f"nobody names one, so it is {keys.DEFAULT_SCHEDULER}"
-                yield self.reason(row, name or "none", chosen, why)
-            elif name == self.world.options.scheduler_name:
-                yield Reason(row, name, Source(name, self.world.options.origin("scheduler-name")), "filled in")
+                why = "" if chosen else f"{nobody}, so it is {keys.DEFAULT_SCHEDULER}"
+                reason = self.reason(row, name or "none", chosen, why)
+            elif merged is not None and (other := merged.leader_scheduler or merged.worker_scheduler):
+                reason = self.reason(row, name, other, "filled in: the name of the others")
             else:
-                other = merged and (merged.leader_scheduler or merged.worker_scheduler)
-                yield self.reason(row, name, other or None, "filled in: the name of the others")
+                origin = self.world.options.origin("scheduler-name")
+                reason = Reason(row, name, Source(name, origin), f"{nobody}, so it is filled in")
+            yield reason._replace(hidden=(*reason.hidden, *over))
         for role, chosen in (
             ("leader", merged.leader_priority if merged else None),
             ("worker", merged.worker_priority if merged else None),
         ):
             if chosen is not None:
                 yield self.reason(f"{role}.priorityClassName", str(chosen.value), chosen)
+
+    def unfolded(self, merged: Merged | None, chosen: Chosen | None) -> tuple[Source, ...]:
+        """Return the name that the component writes, where OME gives it to no pod of a gang."""
+        written = merged.own.scheduler if merged else None
+        if merged is None or not written or not written.value or self.world.dialect.folds:
+            return ()
+        if chosen is not None and chosen.field == "schedulerName":
+            return ()
+        place = self.place(self.owner.file, self.owner.spot, written.at)
+        return (Source(str(written.value), self.owner.title, merged.path("schedulerName"), place),)
 
     def updates(self, merged: Merged | None) -> Iterator[Reason]:
         options = self.world.options
@@ -344,7 +365,17 @@ class _Explaining:
 
     def setting(self, setting: Setting) -> Source:
         place = self.place(setting.file.file, setting.file.spot, setting.at) if setting.file else None
-        return Source(lifecycle.text(setting.value), setting.origin, place=place)
+        by = setting.origin
+        if by == INSTALL:
+            by = _INSTALLS[self.world.options.ome_install]
+        return Source(lifecycle.text(setting.value), by, place=place)
+
+
+_INSTALLS = {
+    "chart": "the default of OME's chart",
+    "kustomize": "the default of OME's kustomize install",
+    "none": "no setting of the cluster is known",
+}
 
 
 def _default(chosen: Chosen | None) -> str:
