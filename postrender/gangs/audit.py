@@ -54,6 +54,13 @@ class _Auditor:
             if decided.made_by == keys.OME
             for gang in decided.gangs
         }
+        # PodGroups whose names the plan has compared.
+        self.planned = {
+            (gang.name, decided.owner.namespace or options.namespace)
+            for decided in plan.decided
+            if decided.made_by == keys.OURS
+            for gang in decided.gangs
+        }
 
     def say(self, code: str, message: str, remedy: str, ref: Ref, field: str, spot: Spot, at: int) -> None:
         if (code, ref.kind, ref.name) in self.said:
@@ -72,6 +79,8 @@ class _Auditor:
             if len(namespaces) > 1:
                 first, *others = namespaces
                 for namespace in others:
+                    if {(name, first), (name, namespace)} <= self.planned:
+                        continue
                     group = namespaces[namespace]
                     message = (
                         f"{name!r} is a PodGroup in {first!r} too; the PodGroup controller counts the pods of both"
