@@ -65,7 +65,9 @@ def streams(draw: Draw) -> tuple[list[Object], list[Object], Object, bool]:
     maybe(draw, 50, options, "replicas", lambda: pick(draw, ("policy", "whole")))
     foreign = sometimes(draw, 20)
     if not foreign:
-        stream, context = ([without_labels(one) for one in held if one["kind"] != "PodGroup"] for held in (stream, context))
+        stream, context = (
+            [without_labels(one) for one in held if one["kind"] != "PodGroup"] for held in (stream, context)
+        )
     return draw(st.permutations(stream)), context, options, foreign
 
 
