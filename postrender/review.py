@@ -246,7 +246,7 @@ def _moved(finding: Finding, pieces: Iterable[Piece]) -> Finding:
     old = new = 0  # lines before the piece
     for piece in pieces:
         lines = piece.new.count(b"\n")
-        if finding.place.line <= new + lines or not piece.new.endswith(b"\n"):
+        if finding.place.line <= new + lines or (piece.new and not piece.new.endswith(b"\n")):
             break
         old, new = old + piece.old.count(b"\n"), new + lines
     line = finding.place.line - new
