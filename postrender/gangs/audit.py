@@ -54,6 +54,12 @@ class _Auditor:
             if decided.made_by == keys.OME
             for gang in decided.gangs
         }
+        # Objects of whose schedulers the plan speaks, of one half-written pair in another way.
+        self.judged = {
+            Ref(decided.owner.kind, decided.owner.namespace, decided.owner.name)
+            for decided in plan.decided
+            if decided.gangs
+        }
         # PodGroups whose names the plan has compared.
         self.planned = {
             (gang.name, decided.owner.namespace or options.namespace)
@@ -96,7 +102,7 @@ class _Auditor:
                 message = "Coscheduling no longer reads this label, so its pods are placed one by one"
                 self.say("legacy-label", message, f"write {keys.POD_GROUP} instead", one.ref, field, one.spot, at)
             told = set()
-            for member in one.members:
+            for member in one.members if one.ref not in self.judged else ():
                 name = member.scheduler or keys.DEFAULT_SCHEDULER
                 if name in self.options.gang_scheduler or name in told:
                     continue

@@ -482,6 +482,14 @@ def test_a_render_says_it_already(one: Object, code: str) -> None:
     assert found.count(code) == 1
 
 
+def test_a_half_written_pair_is_said_in_one_way() -> None:
+    """The render calls it mixed; that the one without a name goes to no gang scheduler is the same thing."""
+    one = leader_worker_set({"size": 2}, template({LABEL: "x-0"}, ""), template({LABEL: "x-0"}))
+    options = OPTIONS._replace(leaderworkersets=True)
+    assert codes(one, pod_group(2, name="x-0"), options=options).count("no-gang-scheduler") == 0
+    assert "no-gang-scheduler" in codes(one, pod_group(2, name="x-0"))
+
+
 def test_kinds_of_other_groups_are_not_read() -> None:
     other = {**deployment(2), "apiVersion": "example.com/v1"}
     assert said(other) == []
