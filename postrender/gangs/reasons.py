@@ -9,7 +9,7 @@ from ..findings import Ref
 from ..record import Record
 from . import keys, lifecycle, names
 from .merge import Chosen
-from .resources import LeaderWorkerSet
+from .resources import LeaderWorkerSet, Workload
 from .settings import INSTALL
 from .shapes.multinode import POLICY, WHOLE
 
@@ -214,7 +214,19 @@ class _Explaining:
             why = "neither leader nor worker is there"
         if merged.told is None and self.decided.missing:
             why += f", as far as is known: {self.decided.missing} is not read"
-        return self.reason("mode", merged.mode, merged.told, why)
+        reason = self.reason("mode", merged.mode, merged.told, why)
+        return reason._replace(hidden=(*reason.hidden, *self.untold(merged)))
+
+    def untold(self, merged: Merged) -> Iterator[Source]:
+        """Yield the modes that the service writes and do not count: another is before it, or OME knows no such."""
+        told, owner = merged.told, self.owner
+        if not isinstance(owner, Workload) or owner.kind == keys.INFERENCE_REPLICA:
+            return
+        annotation = merged.path(f"annotations[{keys.DEPLOYMENT_MODE}]")
+        for found, field in ((merged.own.mode, annotation), (owner.mode, "spec.deploymentMode")):
+            counts = told is not None and told.layer is owner and told.path(merged.own.name) == field
+            if found is not None and found.value and not counts:
+                yield Source(str(found.value), owner.title, field, self.place(owner.file, owner.spot, found.at))
 
     def no_gang(self, merged: Merged | None) -> Reason:
         several = merged is None or merged.leader or merged.worker
@@ -252,7 +264,9 @@ class _Explaining:
     def timeouts(self, timeout: Timeout, merged: Merged | None) -> Iterator[Reason]:
         ready, written = timeout.ready, merged.ready_timeout if merged else None
         if isinstance(ready, Chosen):
-            yield self.reason("readyTimeout", str(ready.value), ready)
+            reason = self.reason("readyTimeout", str(ready.value), ready)
+            cluster = self.world.settings.ready
+            yield reason._replace(hidden=(*reason.hidden, *([self.setting(cluster)] if cluster.value else [])))
         else:
             passed = () if written is None else (self.source(written), *map(self.source, written.hidden))
             why = f"{written.value} counts as unset" if written is not None else ""

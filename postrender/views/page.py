@@ -10,7 +10,8 @@ from __future__ import annotations
 import html
 
 from ..findings import ERROR, WARNING
-from .explanation import holds, size
+from . import findings as said
+from .explanation import holds, quoted, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def page(explanation: Explanation, file: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    return html.escape(text, quote=False)
+    return html.escape(said.printable(text), quote=False)
 
 
 class _Page:
@@ -97,11 +98,11 @@ class _Page:
         clamps = {one.bounds for one in self.ganged}
         self.bounds = clamps.pop() if len(clamps) == 1 else None
         self.common = self._common()
-        said: dict[tuple[str, str], int] = {}
+        times: dict[tuple[str, str], int] = {}
         for finding in self.findings:
-            said[finding.code, finding.message] = said.get((finding.code, finding.message), 0) + 1
+            times[finding.code, finding.message] = times.get((finding.code, finding.message), 0) + 1
         # Codes of which one message is said often; it stands above, and the code beside the object.
-        self.often = {key: count for key, count in said.items() if count >= _COMMON}
+        self.often = {key: count for key, count in times.items() if count >= _COMMON}
         titles: dict[str, set[str]] = {}
         for one in self.ganged:
             for reason in one.reasons:
@@ -232,7 +233,7 @@ class _Page:
         """Return what was written, by whom and where, as briefly as a reader can still find it."""
         parts = []
         if reason is None or source.value.replace(",", "") != reason.value.replace(",", ""):
-            parts.append(source.value)
+            parts.append(quoted(source.value))
         own = ref is not None and source.by == f"{ref.kind} {ref.name!r}"
         if not own:
             name = _name(source.by)
