@@ -133,13 +133,12 @@ class _Auditor:
 
     def together(self, members: Sequence[Members]) -> None:
         """Say what is wrong between the pods that carry the label of one PodGroup, and that."""
-        pods: dict[tuple[str, str], list[Members]] = {}
+        pods: dict[Spot, list[Members]] = {}
         missing = set()
         for member in members:
             group = self.group(member)
-            namespace = self.namespace(member.ref)
             if group is not None:
-                pods.setdefault((member.group, self.namespace(group.ref) or namespace), []).append(member)
+                pods.setdefault(group.spot, []).append(member)
             elif not self.made_by_ome(member) and (member.ref, member.group) not in missing:
                 missing.add((member.ref, member.group))
                 self.missing(member)
@@ -204,13 +203,16 @@ class _Auditor:
         return ref.namespace or self.options.namespace
 
     def group(self, member: Members) -> AnyPodGroup | None:
-        """Return the PodGroup of a label; what writes no namespace may come to any."""
+        """Return the PodGroup of a label, the nearest first: what writes no namespace may come to any."""
         wanted = self.namespace(member.ref)
+        maybe = None
         for group in self.groups.get(member.group, ()):
             namespace = self.namespace(group.ref)
-            if namespace == wanted or not (namespace and wanted):
+            if namespace == wanted:
                 return group
-        return None
+            if maybe is None and not (namespace and wanted):
+                maybe = group
+        return maybe
 
     def made_by_ome(self, member: Members) -> bool:
         return (member.group, member.ref.namespace) in self.made

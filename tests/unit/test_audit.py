@@ -109,6 +109,7 @@ OBJECTS: dict[str, tuple[Object, int | None]] = {
     "CronJob": (made("batch/v1", "CronJob", {"jobTemplate": {"spec": {"parallelism": 2, **TEMPLATE}}}), None),
     "LeaderWorkerSet": (leader_worker_set({"size": 3}), 3),
     "LeaderWorkerSet of two groups": (leader_worker_set({"replicas": 2, "size": 3}), 6),
+    "LeaderWorkerSet of many groups": (leader_worker_set({"replicas": 1_500, "size": 4}), 6_000),
     "LeaderWorkerSet, size not said": (leader_worker_set({"replicas": 2}), 2),
     "LeaderWorkerSet with a leader": (leader_worker_set({"replicas": 2, "size": 3}, template()), 6),
     "LeaderWorkerSet, leaders only": (leader_worker_set({"replicas": 2, "size": 3}, template(), template({})), 2),
@@ -146,15 +147,15 @@ def test_a_podgroup_of_as_many_as_there_are(one: Object, pods: int | None) -> No
 
 @pytest.mark.parametrize(("one", "pods"), KNOWN)
 def test_a_podgroup_of_more(one: Object, pods: int) -> None:
-    carry = "1 pod carries" if pods == 1 else f"{pods} pods carry"
-    message = f"is {pods + 1}, but {carry} its label: they would wait for ever"
+    carry = "1 pod carries" if pods == 1 else f"{pods:,} pods carry"
+    message = f"is {pods + 1:,}, but {carry} its label: they would wait for ever"
     wanted = [Said("min-member-above-pods", "PodGroup/llm/team", "spec.minMember", message)]
     assert said(RUNTIME, pod_group(pods + 1), one) == wanted
 
 
 @pytest.mark.parametrize(("one", "pods"), [one for one in KNOWN if one.values[1] > 1])
 def test_a_podgroup_of_fewer(one: Object, pods: int) -> None:
-    message = f"is {pods - 1}, but {pods} pods carry its label: what is above that is placed pod by pod"
+    message = f"is {pods - 1:,}, but {pods:,} pods carry its label: what is above that is placed pod by pod"
     wanted = [Said("min-member-below-pods", "PodGroup/llm/team", "spec.minMember", message)]
     assert said(RUNTIME, pod_group(pods - 1), one) == wanted
 
@@ -256,6 +257,17 @@ def test_a_name_without_a_namespace_is_in_no_second_one() -> None:
     assert codes(pod_group(2), pod_group(2, ""), options=OPTIONS._replace(namespace="team-b")) == [
         "same-name-two-namespaces"
     ]
+
+
+def test_the_podgroup_of_the_same_namespace_is_the_nearest() -> None:
+    """Also where neither writes one: what comes to any is only the second choice."""
+    held = [deployment(2), deployment(3, ""), pod_group(2), pod_group(3, "")]
+    assert said(*held) == []
+    assert said(*held[::-1]) == []
+
+
+def test_a_podgroup_without_a_namespace_is_one_podgroup() -> None:
+    assert said(deployment(2), deployment(3, ""), pod_group(5, "")) == []
 
 
 # -- pods that come one after the other ------------------------------------------------------------------------------
