@@ -39,7 +39,7 @@ import pytest
 import yaml
 
 from postrender import __version__, cli, pipeline, sources
-from postrender.findings import Refusal
+from postrender.findings import SEVERITIES, Refusal
 from postrender.hosts import filter as host
 from postrender.manifests import edit, objects, stream, tree
 from postrender.manifests.change import Add, Replace, Set, Spot
@@ -179,6 +179,14 @@ def test_the_folder_is_a_case(case: Case) -> None:
     assert not case.files.keys() & ({"stderr", "exit", "flags", "env"} if case.edits else {"refused"}), case.name
     assert not case.command or not case.files.keys() & {"flags", "changes", "expected.diff"}, case.name
     assert "refused" not in case.files or case.expected_name not in case.files, case.name
+
+
+def test_every_code_is_checked_in_every_form() -> None:
+    for code in SEVERITIES:
+        case = next((case for case in COMMANDS if case.name == f"check/code/{code}"), None)
+        assert case is not None, code
+        for form, wanted in zip(FORMS, (f"[{code}]", f'"code": "{code}"', f"title=postrender {code}::"), strict=True):
+            assert wanted in case.text(form), f"{case.name}: {form}"
 
 
 # -- running ---------------------------------------------------------------------------------------------------------
