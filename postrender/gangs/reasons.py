@@ -232,8 +232,10 @@ class _Explaining:
         several = merged is None or merged.leader or merged.worker
         if merged is not None and several and merged.mode not in (keys.OME_NATIVE, keys.MULTI_NODE):
             why = f"{merged.mode} runs no leader and workers"
+        elif lacked := self.lacked(merged):
+            why = f"it has no {lacked}"
         elif merged is None or (merged.leader and merged.worker):
-            why = "a finding says why; without one it has no workers, or no Instances"
+            why = "a finding says why"
         elif self.decided.missing:
             why = f"taken for one pod: {self.decided.missing} is not read"
         elif several:
@@ -241,6 +243,18 @@ class _Explaining:
         else:
             why = "an Instance is one pod"
         return Reason("gang", "none", why=why)
+
+    def lacked(self, merged: Merged | None) -> str:
+        """Return what a leader and workers are told of and a number says there is none of, empty if neither is so."""
+        owner, dialect = self.owner, self.world.dialect
+        workers = instances = None
+        if isinstance(owner, LeaderWorkerSet):
+            workers = int(owner.size.value) - 1 if owner.size else 0
+            instances = owner.replicas.value if owner.replicas else None
+        elif merged is not None and merged.worker:
+            workers = merged.size.value if merged.size else dialect.workers
+            instances = merged.min_replicas.value if merged.min_replicas and not dialect.least else None
+        return "workers" if workers == 0 else "Instances" if instances == 0 else ""
 
     def numbers(self) -> Iterator[Reason]:
         decided, merged, owner = self.decided, self.decided.merged, self.owner
@@ -345,8 +359,11 @@ class _Explaining:
         return Reason(name, gang.name, why=f"written into {where}")
 
     def maker(self) -> Reason:
-        options = self.world.options
+        options, merged = self.world.options, self.decided.merged
         name = "podGroupsBy"
+        if merged is None or merged.mode == keys.MULTI_NODE:
+            whom = "MultiNode" if merged else "a LeaderWorkerSet"
+            return Reason(name, self.decided.made_by, why=f"nobody else makes any for {whom}")
         if options.podgroups:
             return Reason(name, self.decided.made_by, Source(options.podgroups, options.origin("podgroups")))
         if options.ome:
