@@ -247,7 +247,8 @@ class _Explaining:
     def lacked(self, merged: Merged | None) -> str:
         """Return what a leader and workers are told of and a number says there is none of, empty if neither is so."""
         owner, dialect = self.owner, self.world.dialect
-        workers = instances = None
+        workers: str | int | None = None
+        instances: str | int | None = None
         if isinstance(owner, LeaderWorkerSet):
             workers = int(owner.size.value) - 1 if owner.size else 0
             instances = owner.replicas.value if owner.replicas else None

@@ -397,7 +397,7 @@ VALUES: list[tuple[str, str, str, Options, Why]] = [
         Options(ome="1.2", replicas="whole"), Why("lws-llm-engine", words="written into spec.engine.labels")),
     ("podGroupsBy", "nothing said", NO_RUNTIME + service(PAIR), Options(), Why("postrender", words="which OME runs it is not said")),
     ("podGroupsBy", "OME 1.3", NO_RUNTIME + service(PAIR), Options(ome="1.3"), Why("OME", option("1.3", "ome"))),
-    ("podGroupsBy", "OME 1.2", NO_RUNTIME + service(PAIR.replace("{}\n", "{size: 1}\n")), BELOW, Why("postrender", option("1.2", "ome"))),
+    ("podGroupsBy", "OME 1.2", NO_RUNTIME + service(PAIR.replace("{}\n", "{size: 1}\n")), BELOW, Why("postrender", words="nobody else makes any for MultiNode")),
     ("podGroupsBy", "emit", NO_RUNTIME + service(PAIR), Options(ome="1.3", podgroups="emit"), Why("postrender", option("emit", "podgroups"))),
     ("podGroupsBy", "omit", NO_RUNTIME + service(PAIR), Options(podgroups="omit"), Why("OME", option("omit", "podgroups"))),
 ]  # fmt: skip
@@ -417,9 +417,11 @@ NO_GANG = [
     ("half a pair", NO_RUNTIME + service("    leader: {}\n"), Options(), "a leader without a worker"),
     ("the other half", NO_RUNTIME + service("    worker: {}\n"), Options(), "a worker without a leader"),
     ("not known", service("    minReplicas: 1\n"), Options(), "taken for one pod: the runtime 'rt' is not read"),
-    ("refused", NO_RUNTIME + service("    leader: {}\n    worker: {size: 0}\n"), Options(), "a finding says why; without one it has no workers, or no Instances"),
+    ("refused", NO_RUNTIME + service("    leader: {}\n    worker: {size: -1}\n"), Options(), "a finding says why"),
+    ("no workers", NO_RUNTIME + service("    leader: {}\n    worker: {size: 0}\n"), Options(), "it has no workers"),
+    ("no workers below 1.3, where nobody says how many", NO_RUNTIME + service(PAIR), BELOW, "it has no workers"),
     ("no Instances below 1.3", NO_RUNTIME + service("    minReplicas: 0\n    leader: {}\n    worker: {size: 1}\n"), BELOW,
-        "a finding says why; without one it has no workers, or no Instances"),
+        "it has no Instances"),
 ]  # fmt: skip
 
 
@@ -459,6 +461,7 @@ spec:
     for role in ("leader", "worker"):  # one template serves both
         holds(held[f"{role}.schedulerName"], Why("mine", Said("mine", title, field, "scheduler")), text)
     holds(held["podGroupLabel"], Why("vllm-0", words="written into the pod templates of the set"), text)
+    holds(held["podGroupsBy"], Why("postrender", words="nobody else makes any for a LeaderWorkerSet"), text)
 
 
 REPLICA = """\
