@@ -277,14 +277,15 @@ class _Explaining:
         yield Reason("minMember", f"{decided.gangs[0].min_member:,}", why=each)
 
     def timeouts(self, timeout: Timeout, merged: Merged | None) -> Iterator[Reason]:
-        ready, written = timeout.ready, merged.ready_timeout if merged else None
+        ready, told = timeout.ready, merged.ready_timeout if merged else None
         if isinstance(ready, Chosen):
             reason = self.reason("readyTimeout", str(ready.value), ready)
             cluster = self.world.settings.ready
-            yield reason._replace(hidden=(*reason.hidden, *([self.setting(cluster)] if cluster.value else [])))
+            written = cluster.value and cluster.origin != INSTALL
+            yield reason._replace(hidden=(*reason.hidden, *([self.setting(cluster)] if written else [])))
         else:
-            passed = () if written is None else (self.source(written), *map(self.source, written.hidden))
-            why = f"{written.value} counts as unset" if written is not None else ""
+            passed = () if told is None else (self.source(told), *map(self.source, told.hidden))
+            why = f"{told.value} counts as unset" if told is not None else ""
             yield Reason("readyTimeout", lifecycle.text(ready.value), self.setting(ready), why, passed)
         name = "scheduleTimeoutSeconds"
         bound = timeout.bound

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _WIDTH = 80
 _NAME = 24
 _VALUE = 18
+NOTHING = "nothing here comes to a gang: no InferenceService, no InferenceReplica"
 # More Instances than these are named by their number only.
 _MOST = 20
 
@@ -30,7 +31,7 @@ def text(explanation: Explanation, file: str) -> Iterator[str]:
         first = False
         yield from map(said.printable, _subject(subject, file))
     if not (explanation.subjects or explanation.findings):
-        yield "nothing here comes to a gang: no InferenceService, no InferenceReplica"
+        yield NOTHING
     yield from _said(explanation.findings, file, "")
 
 
