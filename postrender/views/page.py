@@ -31,22 +31,21 @@ _DRAWN = ("minMember", "scheduleTimeoutSeconds")
 
 _STYLE = """
 :root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--soft:#59636e;--line:#d1d9e0;--box:#f6f8fa;--leader:#0757ba;
---worker:#7fb2f0;--spare:#afb8c1;--error:#b3261e;--warning:#8a5a00;--note:#59636e}
+--worker:#4488d8;--spare:#848d97;--error:#b3261e;--warning:#8a5a00;--note:#59636e}
 @media screen and (prefers-color-scheme:dark){:root{--paper:#12161c;--ink:#e6edf3;--soft:#9aa5b1;--line:#3a434e;
---box:#1b212a;--leader:#79b8ff;--worker:#33619b;--spare:#4a5462;--error:#ff8f87;--warning:#e3b341;--note:#9aa5b1}}
+--box:#1b212a;--leader:#79b8ff;--worker:#4579b8;--spare:#6e7a88;--error:#ff8f87;--warning:#e3b341;--note:#9aa5b1}}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:72rem;padding:1rem;background:var(--paper);color:var(--ink);
 font:15px/1.45 system-ui,sans-serif;overflow-wrap:anywhere}
 h1{font-size:1.4rem;margin:.3rem 0}
 h2{font-size:1.1rem;margin:0}
 h3{font-size:1rem;margin:.8rem 0 .4rem}
-small,figure p,dt,.s{color:var(--soft);font-size:.85rem;font-weight:400}
+small,figure,dt,.s,li.c{color:var(--soft);font-size:.85rem;font-weight:400}
 section{border:1px solid var(--line);border-radius:.5rem;padding:.8rem 1rem;margin:1rem 0;break-inside:avoid-page}
 .g{display:flex;flex-wrap:wrap;gap:.7rem}
 figure{margin:0;border:1px solid var(--line);border-radius:.4rem;padding:.5rem .6rem;background:var(--box);
 width:22rem;max-width:100%}
-figure p b{color:var(--ink);display:block;font-size:.9rem}
-figure p{margin:0}
+figure>b{color:var(--ink);display:block;font-size:.9rem}
 .t{border-style:dashed;border-width:2px}
 .p{border-style:dotted}
 .n{display:flex;flex-wrap:wrap;gap:2px 3px;align-items:center;margin:.35rem 0}
@@ -54,21 +53,22 @@ figure p{margin:0}
 .n i{--c:var(--worker);border-radius:0;width:calc(var(--n,1)*12px - 2px);
 background:repeating-linear-gradient(90deg,var(--c) 0 10px,transparent 10px 12px)}
 .p .n b{background:var(--spare)}.p .n i{--c:var(--spare)}
-figure .n{font-size:.85rem}
+figure .n{color:var(--ink)}
 figure .n::before{content:"Instance"}
 .l b,.l i{display:inline-block;vertical-align:-.15em}
 .n em{font-style:normal;font-size:.85rem}
 .b{display:block;position:relative;height:.4rem;width:9rem;max-width:100%;background:var(--line);border-radius:.2rem;
 margin:.3rem 0}
 .b i{position:absolute;left:0;top:0;bottom:0;background:var(--leader);border-radius:.2rem}
-dl{display:grid;grid-template-columns:minmax(7rem,13rem) 1fr;gap:.1rem .8rem;margin:.5rem 0;font-size:.9rem}
-dl{padding-bottom:.2rem}
+dl{display:grid;grid-template-columns:minmax(7rem,13rem) 1fr;gap:.1rem .8rem;margin:.5rem 0;
+padding-bottom:.2rem}
 dd{margin:0;min-width:0;color:var(--soft);font-size:.85rem}
 dd b{color:var(--ink);font-weight:400;font-size:.9rem}
 dd s{text-decoration:none;display:block}
 ul{list-style:none;padding:0;margin:.5rem 0;font-size:.9rem}
 li{border-left:.25rem solid var(--note);padding:.1rem .6rem;margin:.3rem 0}
 li.c{display:inline-block;margin:.2rem .5rem .2rem 0}
+li.c b{color:var(--ink);font-size:.9rem}
 li.e{border-color:var(--error)}li.e b{color:var(--error)}
 li.w{border-color:var(--warning)}li.w b{color:var(--warning)}
 code{font-size:.85em}
@@ -100,6 +100,8 @@ class _Page:
         clamps = {one.bounds for one in self.ganged}
         self.bounds = clamps.pop() if len(clamps) == 1 else None
         self.common = self._common()
+        kinds = {subject.ref.kind for subject in explanation.subjects}
+        self.kind = kinds.pop() if len(kinds) == 1 else ""  # of all objects, if it is one
         times: dict[tuple[str, str], int] = {}
         for finding in self.findings:
             times[finding.code, finding.message] = times.get((finding.code, finding.message), 0) + 1
@@ -145,7 +147,7 @@ class _Page:
     def _counts(self) -> str:
         gangs = sum(len(one.groups) for one in self.ganged)
         pods = sum(one.instances * (1 + one.workers) for one in self.ganged)
-        counts = [(len(self.explanation.subjects), "object"), (gangs, "gang"), (pods, "pod")]
+        counts = [(len(self.explanation.subjects), self.kind or "object"), (gangs, "gang"), (pods, "pod")]
         counts += [(sum(one.severity == severity for one in self.findings), severity) for severity in (ERROR, WARNING)]
         return " · ".join(f"{count:,} {noun if count == 1 else noun + 's'}" for count, noun in counts)
 
@@ -176,8 +178,8 @@ class _Page:
     def _subject(self, subject: Subject) -> Iterator[str]:
         ref, place = subject.ref, subject.place
         name = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
-        where = f"line {place.line}" + (f", {place.source}" if place.source else "")
-        yield f"<section><h2>{_text(name)} <small>{ref.kind}, {_text(where)}</small></h2>"
+        words = [*([] if self.kind else [ref.kind]), f"line {place.line}", *([place.source] if place.source else [])]
+        yield f"<section><h2>{_text(name)} <small>{_text(', '.join(words))}</small></h2>"
         if subject.note:
             yield f"<p class=s>{_text(subject.note)}"
         for component in subject.components:
@@ -188,7 +190,8 @@ class _Page:
     def _component(self, explained: Explained) -> Iterator[str]:
         words = f"{explained.mode}, no gang"
         if explained.groups:
-            words = f"{explained.mode}, {size(explained)}, {_schedulers(*explained.scheduler)}"
+            mode = "" if any(reason.name == "mode" for reason in self.common) else f"{explained.mode}, "
+            words = f"{mode}{size(explained)}, {_schedulers(*explained.scheduler)}"
         yield f"<h3>{explained.component} <small>{_text(words)}</small></h3>"
         if explained.groups:
             yield f"<div class=g>{''.join(self._group(group, explained) for group in explained.groups)}</div>"
@@ -211,7 +214,7 @@ class _Page:
             boxes += f"<div class=s>and {group.instances - shown:,} Instances more</div>"
         words = holds(group) + (", spare" if group.spare else "")
         bar = self._bar(group.seconds, explained.bounds)
-        return f"{start}<p><b>{_text(group.name)}</b>{_text(words)}</p>{bar}{boxes}</figure>"
+        return f"{start}<b>{_text(group.name)}</b>{_text(words)}{bar}{boxes}</figure>"
 
     def _bar(self, seconds: int | None, bounds: tuple[int, int] | None) -> str:
         """Return where the timeout lies between the bounds of the clamp, as a bar."""
@@ -266,7 +269,7 @@ class _Page:
     def _finding(self, finding: Finding) -> str:
         where = f"{self._at(finding.place)}" if finding.place is not None else ""
         if (finding.code, finding.message) in self.often:
-            return f"<li{_kind(finding, 'c')}><b>{finding.code}</b> <small>{_text(where)}</small>"
+            return f"<li{_kind(finding, 'c')}><b>{finding.code}</b> {_text(where)}"
         field = f"<code>{_text(finding.field)}</code>: " if finding.field else ""
         words = f"{field}{_text(finding.message)}; {_text(finding.remedy)}"
         where = f"<small>{_text(where)}:</small> " if where else ""
