@@ -9,6 +9,7 @@ import html
 import json
 import re
 import subprocess
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -120,13 +121,17 @@ def test_200_gangs_are_drawn_within_a_second(tmp_path: Path) -> None:
     assert min(run["drawn"] for run in runs) < 1_000
 
 
-def test_it_prints(tmp_path: Path) -> None:
-    """On paper too every page has its text, in the light theme: no page is black."""
-    path = tmp_path / "page.html"
+def test_it_prints_in_the_light_theme(tmp_path: Path) -> None:
+    """Whoever reads in the dark prints on white: the fills of the printed page are those of the light theme."""
+    path, printed = tmp_path / "page.html", tmp_path / "page.pdf"
     path.write_text(PAGES["spares"], encoding="utf-8")
-    printed = tmp_path / "page.pdf"
     command = [CHROMIUM, *FLAGS, DARK, f"--user-data-dir={tmp_path / 'profile'}", "--no-pdf-header-footer",
         f"--print-to-pdf={printed}", path.as_uri()]  # fmt: skip
     subprocess.run(command, capture_output=True, timeout=120, check=True)
-    assert printed.read_bytes().startswith(b"%PDF-")
-    assert printed.stat().st_size > 10_000
+    fills = set()
+    for packed in re.findall(rb"/FlateDecode.*?stream\r?\n(.*?)\r?\nendstream", printed.read_bytes(), re.DOTALL):
+        fills |= set(re.findall(rb"([\d.]+) ([\d.]+) ([\d.]+) rg\b", zlib.decompress(packed)))
+    seen = {tuple(round(float(part) * 255) for part in fill) for fill in fills}
+    light, dark = (pages.palette(theme)["box"] for theme in pages.THEMES)
+    assert tuple(bytes.fromhex(light[1:])) in seen
+    assert tuple(bytes.fromhex(dark[1:])) not in seen
