@@ -42,7 +42,7 @@ PREFIX = "POSTRENDER_"
 CONFIG = "config"
 _CONFIG_NAME = PREFIX + "CONFIG"
 # Read elsewhere.
-_OTHERS = (_CONFIG_NAME, PREFIX + "DEBUG")
+_OTHERS = (_CONFIG_NAME, PREFIX + "DEBUG", PREFIX + "HELM", PREFIX + "KUSTOMIZE")
 # What Kubernetes puts into every pod for a Service named postrender or postrender-*.
 _LINKS = ("_SERVICE_HOST", "_SERVICE_PORT", "_PORT")
 _MOST_SPARES = 1_000
