@@ -18,10 +18,12 @@ from .options import (
     DURATION,
     FILE,
     FILES,
+    INTEGER,
     LIST,
     NUMBER,
     SWITCH,
     TABLE,
+    TEXT,
     VERSION,
     Form,
     Option,
@@ -72,14 +74,15 @@ class Given(Record):
     folder: str = ""
 
 
-def settle(flags: Mapping[str, Words], environ: Mapping[str, str]) -> Settled:
+def settle(flags: Mapping[str, Words], environ: Mapping[str, str], host: Mapping[str, Given] = {}) -> Settled:
     """Return the options that flags, environment and config file come to.
 
-    `flags` are those of the command line by the names of the table, and `config`. Raises Misuse or Unreadable.
+    `flags` are those of the command line by the names of the table, and `config`; `host` is what a host was told in its
+    own way, and wins over all. Raises Misuse or Unreadable.
     """
     _check_names(environ)
     config = _one(flags.get(CONFIG)) or environ.get(_CONFIG_NAME, "")
-    layers = [dict(_from_flags(flags)), dict(_from_environment(environ)), _from_file(config) if config else {}]
+    layers = [host, dict(_from_flags(flags)), dict(_from_environment(environ)), _from_file(config) if config else {}]
     values: dict[str, Any] = {}
     origins = []
     for option in TABLE:
@@ -216,6 +219,13 @@ def _number(_: Option, word: str) -> int:
     return int(word)
 
 
+def _integer(_: Option, word: str) -> str:
+    digits = word.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 9):
+        raise ValueError(f"{word!r} is no integer; write one such as -1")
+    return str(int(word))
+
+
 def _switch(_: Option, word: str) -> bool:
     if word not in ("true", "false", "1", "0"):
         raise ValueError(f"{word!r}: write true or false")
@@ -234,7 +244,15 @@ def _text(_: Option, word: str) -> str:
     return word
 
 
-_PARSERS = {VERSION: _version, DURATION: _duration, NUMBER: _number, SWITCH: _switch, CHOICE: _choice, "text": _text}
+_PARSERS = {
+    VERSION: _version,
+    DURATION: _duration,
+    NUMBER: _number,
+    INTEGER: _integer,
+    SWITCH: _switch,
+    CHOICE: _choice,
+    TEXT: _text,
+}
 
 
 def _joined(given: Given, path: str) -> str:
