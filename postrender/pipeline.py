@@ -52,6 +52,37 @@ class Rendered(Record):
         return any(finding.severity == ERROR for finding in self.findings)
 
 
+class Piece(Record):
+    """A part of a stream before and after, `old is new` where nothing changes; `source` is the file it is from."""
+
+    old: bytes
+    new: bytes
+    source: str
+
+
+class Comparison(Record):
+    """What a render does: its pieces, which make up the stream; the plan; and the findings that count."""
+
+    pieces: tuple[Piece, ...]
+    plan: Plan
+    findings: tuple[Finding, ...]
+
+    @property
+    def refused(self) -> bool:
+        """Whether an error keeps the stream from being rendered."""
+        return any(finding.severity == ERROR for finding in self.findings)
+
+    @property
+    def changed(self) -> bool:
+        """Whether a render changes anything."""
+        return any(piece.old is not piece.new for piece in self.pieces)
+
+    @property
+    def data(self) -> bytes:
+        """What the render comes to."""
+        return b"".join(piece.new for piece in self.pieces)
+
+
 class _Reader:
     """Reads the objects of one file; `file` is its number, `name` empty for the stream itself."""
 
@@ -103,12 +134,12 @@ class _Reader:
 
 
 def _template(document: bytes) -> str:
-    """Return the template that Helm 4 says a document is from which is no YAML, if it says so in one place."""
-    marks = document.split(f"{keys.FILENAME}:".encode())
-    if len(marks) != 2:
-        return ""
-    name = marks[1].partition(b"\n")[0].strip().strip(b"'\"")
-    return name.decode(errors="replace")
+    """Return the file that a document's annotation says it is from, if it is said in one way, without reading it."""
+    for key in keys.FILES:
+        names = {mark.partition(b"\n")[0].strip().strip(b"'\"") for mark in document.split(f" {key}:".encode())[1:]}
+        if len(names) == 1:
+            return names.pop().decode(errors="replace")
+    return ""
 
 
 def _named(finding: Finding, item: objects.Item) -> Finding:
@@ -258,14 +289,39 @@ def render(data: bytes, options: Options = DEFAULTS) -> Rendered:
     try:
         return rendered._replace(data=edit.splice(data, spans, changes))
     except Refusal as refusal:
-        finding = refusal.finding
-        again = read(data, options)
-        owners: list[Workload | LeaderWorkerSet] = [*again.workloads]
-        owners += [one for one in again.sets if isinstance(one, LeaderWorkerSet)]
-        for workload in owners:
-            if workload.spot == refusal.spot:
-                finding = finding._replace(ref=Ref(workload.kind, workload.namespace, workload.name))
-        return rendered._replace(findings=(*rendered.findings, finding))
+        return rendered._replace(findings=(*rendered.findings, _of_owner(refusal, read(data, options))))
+
+
+def _of_owner(refusal: Refusal, found: Stream) -> Finding:
+    """Return what could not be edited, with the object that it was to be done for."""
+    owners: list[Workload | LeaderWorkerSet] = [*found.workloads]
+    owners += [one for one in found.sets if isinstance(one, LeaderWorkerSet)]
+    for one in owners:
+        if one.spot == refusal.spot:
+            return refusal.finding._replace(ref=Ref(one.kind, one.namespace, one.name))
+    return refusal.finding
+
+
+def compare(data: bytes, options: Options = DEFAULTS) -> Comparison:
+    """Return what a render does to a stream, piece by piece; no pieces where it is refused."""
+    found = read(data, options)
+    planned = decide(found, options)
+    compared = Comparison((), planned, judged((*found.findings, *planned.findings), options))
+    if compared.refused:
+        return compared
+    pieces = []
+    done = 0
+    try:
+        for number, new in edit.changed(data, found.spans, planned.changes):
+            span = found.spans[number]
+            old = data[span.start : span.stop]
+            same = data[done : span.start]
+            pieces += [Piece(same, same, ""), Piece(old, new, stream.source(data, span) or _template(old))]
+            done = span.stop
+    except Refusal as refusal:
+        return compared._replace(findings=(*compared.findings, _of_owner(refusal, found)))
+    rest = data[done:]
+    return compared._replace(pieces=(*pieces, Piece(rest, rest, "")))
 
 
 def _each(left: list[Workload]) -> Iterator[Workload]:

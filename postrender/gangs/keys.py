@@ -51,6 +51,8 @@ TOPOLOGY_KEY = "ome.io/topology-key"
 DEPLOYMENT_MODE = "ome.io/deploymentMode"
 # Helm 4 tells a post-renderer by it which template an object is from; Helm 3 has a comment for that.
 FILENAME = "postrenderer.helm.sh/postrender-filename"
+# What else says which file an object is from: kustomize and kpt.
+FILES = (FILENAME, "internal.config.kubernetes.io/path", "config.kubernetes.io/path")
 INHERIT_FROM = "ome.io/inherit-from"
 # kustomize writes down what an object was called before.
 PREVIOUS_NAMES = "internal.config.kubernetes.io/previousNames"

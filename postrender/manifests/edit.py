@@ -21,7 +21,7 @@ from .write import block
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from .change import Change
     from .editor import Edit
@@ -38,26 +38,35 @@ def splice(data: bytes, spans: Sequence[Span], changes: Iterable[Change]) -> byt
 
     Raises Refusal, with the place, for the first change that cannot be made safely.
     """
-    per_span: dict[int, list[Change]] = {}
-    for change in changes:
-        spot = change.before if isinstance(change, Add) else change.spot
-        per_span.setdefault(spot.span, []).append(change)
     result = BytesIO()
     view = memoryview(data)
     done = 0
-    for number in sorted(per_span):
+    for number, new in changed(data, spans, changes):
         span = spans[number]
-        new = _spliced(data, spans, number, per_span.pop(number))  # of a long stream they are as large as it is
-        if new is not None:
-            if span.start == 0 and span.stop == len(data):
-                return new
-            result.write(view[done : span.start])
-            result.write(new)
-            done = span.stop
+        if span.start == 0 and span.stop == len(data):
+            return new
+        result.write(view[done : span.start])
+        result.write(new)
+        done = span.stop
     if not done:
         return data
     result.write(view[done:])
     return result.getvalue()
+
+
+def changed(data: bytes, spans: Sequence[Span], changes: Iterable[Change]) -> Iterator[tuple[int, bytes]]:
+    """Yield the number of each span that differs with all changes made, and its bytes then, in their order.
+
+    Raises Refusal as `splice` does, when it comes to what cannot be done.
+    """
+    per_span: dict[int, list[Change]] = {}
+    for change in changes:
+        spot = change.before if isinstance(change, Add) else change.spot
+        per_span.setdefault(spot.span, []).append(change)
+    for number in sorted(per_span):
+        new = _spliced(data, spans, number, per_span.pop(number))  # of a long stream they are as large as it is
+        if new is not None:
+            yield number, new
 
 
 def _spliced(data: bytes, spans: Sequence[Span], number: int, changes: list[Change]) -> bytes | None:
