@@ -8,14 +8,21 @@ import sys
 import click
 
 from . import __version__
-from .findings import DONE, INTERRUPTED, REFUSED, SEVERITIES, UNREACHABLE, USAGE
+from .findings import DONE, INTERRUPTED, REFUSED, SEVERITIES, UNREACHABLE, USAGE, WOULD_CHANGE
 from .options import CODES, FILE, FILES, LIST, SWITCH, TABLE, Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import IO, Any, TypeVar
 
     from click.shell_completion import CompletionItem
+
+    from .findings import Finding
+    from .hosts.folder import File
+    from .sources import Settled
+
+    _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 EPILOG = """\b
 Exit codes:
@@ -25,6 +32,8 @@ Exit codes:
 
 # What the shell's completion sets to ask us; a bare `postrender` is a filter, so it asks before anything else is done.
 _COMPLETE = "_POSTRENDER_COMPLETE"
+
+_WRITING = EPILOG.replace("4 a file", "3 with --check: FOLDER would change   4 a file")
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -46,7 +55,9 @@ class _Commands(click.Group):
 
 
 class _Optioned(click.Command):
-    """A command that takes the options of the table, shown under their groups."""
+    """A command that takes the options of the table, shown under their groups; its own come first."""
+
+    title = "Of this command"
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
@@ -58,15 +69,17 @@ class _Optioned(click.Command):
         )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        groups = {option.field: option.group for option in TABLE}
-        sections: dict[str, list[tuple[str, str]]] = {option.group: [] for option in TABLE}
+        groups = {str(param.name): self.title for param in self.params if param.name != "config"}
+        groups |= {option.field: option.group for option in TABLE}
+        sections: dict[str, list[tuple[str, str]]] = {self.title: []} | {option.group: [] for option in TABLE}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
                 sections.setdefault(groups.get(str(param.name), "Other"), []).append(record)
         for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
         with formatter.section("Elsewhere"):
             formatter.write_text(
                 "Every option is also a key in the --config FILE, and a variable of the environment: POSTRENDER_STRICT,"
@@ -96,6 +109,23 @@ def _option(option: Option) -> click.Option:
         type=click.Path() if option.kind in (FILE, FILES) else str,
         shell_complete=complete if words else None,
     )
+
+
+def _writes(required: bool) -> Callable[[_Command], _Command]:
+    """Return what adds the options of a command that writes a folder."""
+
+    def add(command: _Command) -> _Command:
+        for option in (
+            click.option("--force", is_flag=True, help="Write over files of ours that were edited since, too."),
+            click.option("--check", is_flag=True, help="Write nothing; print what would change, and exit 3 if any."),
+            click.option(
+                "-o", "--output", required=required, metavar="FOLDER", help="The folder to write; else stays there."
+            ),
+        ):
+            command = option(command)
+        return command
+
+    return add
 
 
 @click.group(
@@ -155,6 +185,164 @@ def flags(config: str | None, given: Mapping[str, str | bool | Sequence[str] | N
         elif value:
             words[option.name] = value
     return words
+
+
+@cli.command(cls=_Optioned, epilog=_WRITING)
+@click.argument("source", type=click.Path())
+@_writes(required=True)
+@click.option("--release-name", "release", default="", metavar="NAME", help="Of a chart: the name of its release.")
+@click.option("-f", "--values", multiple=True, type=click.Path(), metavar="FILE", help="Of a chart: a file of values.")
+@click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Of a chart: a value, as Helm takes it.")
+@click.option("--set-string", "set_strings", multiple=True, metavar="NAME=VALUE", help="Of a chart: a string.")
+@click.option("--kube-version", default="", metavar="VERSION", help="Of a chart: the version of Kubernetes it is for.")
+@click.option("--include-crds", is_flag=True, help="Of a chart: write its definitions too.")
+def build(
+    source: str,
+    output: str,
+    check: bool,
+    force: bool,
+    release: str,
+    values: tuple[str, ...],
+    sets: tuple[str, ...],
+    set_strings: tuple[str, ...],
+    kube_version: str,
+    include_crds: bool,
+    config: str | None,
+    **given: str | bool | Sequence[str] | None,
+) -> int:
+    """Render SOURCE, add its gangs, and write one file an object into a folder that Git holds.
+
+    SOURCE is a chart (its folder or a .tgz), a kustomization, or a folder of manifests. `helm` or `kustomize` must be
+    on the path, or named by POSTRENDER_HELM or POSTRENDER_KUSTOMIZE.
+
+    \b
+    Example:
+      postrender build ./chart --release-name qwen --output deploy/qwen --ome 1.3
+      postrender build ./chart --release-name qwen --output deploy/qwen --ome 1.3 --check
+    """
+    from .hosts import folder, gitops
+    from .renderers import Failed
+
+    settled = _settled(config, given)
+    if os.path.realpath(source) == os.path.realpath(output):
+        raise click.UsageError(f"{output} is the source itself; name another folder to write")
+    helm = gitops.Helm(release, values, sets, set_strings, kube_version, include_crds)
+    try:
+        built = gitops.build(source, helm, settled.options, os.environ)
+    except gitops.Misuse as error:
+        raise click.UsageError(str(error)) from None
+    except (Failed, folder.Refused) as error:
+        raise _Stopped(str(error), REFUSED) from None
+    if built.said:
+        sys.stderr.write(built.said)
+    _say(built.findings, f"<{source}>", settled)
+    return REFUSED if built.refused else _put(built.files, output, check, force)
+
+
+@cli.command(cls=_Optioned, epilog=_WRITING)
+@click.argument("file", default="-", type=click.Path())
+@click.option("--form", type=click.Choice(["flux", "kustomize"]), required=True, help="Whose patches to make.")
+@_writes(required=False)
+@click.option(
+    "--release-name", "release", default="release-name", metavar="NAME", help="Of Flux: the HelmRelease to patch."
+)
+def patches(
+    file: str,
+    form: str,
+    output: str | None,
+    check: bool,
+    force: bool,
+    release: str,
+    config: str | None,
+    **given: str | bool | Sequence[str] | None,
+) -> int:
+    """Print what rendering FILE (default: stdin) changes as JSON patches, and the PodGroups beside them.
+
+    For where no program can run between rendering and applying: a HelmRelease of Flux (--form flux), or a
+    kustomization (--form kustomize, a component). With --output as files of a folder, else as one stream to look at.
+
+    \b
+    Example:
+      helm template qwen ./chart | postrender patches --form flux --release-name qwen --output gangs --ome 1.3
+    """
+    from .hosts import flux
+
+    settled = _settled(config, given)
+    if output is None and (check or force):
+        raise click.UsageError("--check and --force go with --output FOLDER")
+    made = flux.patches(_read(file), settled.options, form, release)
+    _say(made.findings, "<stdin>" if file == "-" else file, settled)
+    if made.refused:
+        return REFUSED
+    if output is not None:
+        return _put(made.files, output, check, force)
+    click.echo(flux.document(made.files), nl=False)
+    return DONE
+
+
+class _Stopped(click.ClickException):
+    """Ends a command with a message of ours and an exit code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.exit_code = code  # type: ignore[misc]  # click's own is of the class, for exceptions of one code
+
+    def show(self, file: IO[str] | None = None) -> None:
+        """Write the message as all of ours are written."""
+        (file or sys.stderr).write(f"postrender: error: {self.message}\n")
+
+
+def _settled(config: str | None, given: Mapping[str, str | bool | Sequence[str] | None]) -> Settled:
+    """Return the options that flags, environment and config file come to."""
+    from .sources import Misuse, Unreadable, settle
+
+    try:
+        return settle(flags(config, given), os.environ)
+    except Misuse as error:
+        raise _Stopped(str(error), USAGE) from None
+    except Unreadable as error:
+        raise _Stopped(str(error), UNREACHABLE) from None
+
+
+def _read(file: str) -> bytes:
+    """Return the bytes of a file, or of stdin for `-`."""
+    if file == "-" and sys.stdin is None:
+        raise _Stopped("stdin is closed; give it a pipe, or name a FILE", UNREACHABLE)
+    try:
+        if file == "-":
+            return sys.stdin.buffer.read()
+        with open(file, "rb") as source:
+            return source.read()
+    except OSError as error:
+        raise _Stopped(f"{file}: cannot be read: {error.strerror or error}", UNREACHABLE) from None
+
+
+def _say(findings: Sequence[Finding], file: str, settled: Settled) -> None:
+    """Write findings to stderr; `file` is what the stream was read from."""
+    from .views.findings import lines
+
+    for line in lines(findings, file, settled.form):
+        sys.stderr.write(line + "\n")
+
+
+def _put(files: Sequence[File], output: str, check: bool, force: bool) -> int:
+    """Write files into a folder, or print what that would change; return the exit code."""
+    from .hosts import folder
+
+    try:
+        if not check:
+            changes = folder.write(output, files, force)
+            click.echo(folder.summary(output, changes))
+            return DONE
+        changes = folder.compare(output, files, force=True)
+    except folder.Refused as error:
+        raise _Stopped(str(error), REFUSED) from None
+    except OSError as error:
+        message = f"{output}: cannot be {'read' if check else 'written'}: {error.strerror or error}"
+        raise _Stopped(message, UNREACHABLE) from None
+    for line in folder.diff(output, changes):
+        click.echo(line.encode(errors="surrogateescape"))
+    return WOULD_CHANGE if changes else DONE
 
 
 @cli.command()

@@ -60,6 +60,7 @@ ALWAYS = ("ome-makes-podgroups",)
 DONE = 0
 REFUSED = 1
 USAGE = 2
+WOULD_CHANGE = 3
 UNREACHABLE = 4
 INTERRUPTED = 130
 
