@@ -405,6 +405,71 @@ def helm_plugin_install(helm: str) -> int:
     return DONE
 
 
+@cli.group(context_settings=_SETTINGS, subcommand_metavar="generate | parameters | plugin | path")
+def argocd() -> None:
+    """The plugin for Argo CD, which runs it in a sidecar.
+
+    \b
+    Example:
+      postrender argocd plugin > plugin.yaml
+    """
+
+
+@argocd.command("generate")
+def argocd_generate() -> int:
+    """Render the chart, kustomization or manifests of the working directory, and write what is to be deployed.
+
+    Argo CD calls it. What an Application says comes from ARGOCD_APP_PARAMETERS, what the sidecar is set to from the
+    same variables as for every command, such as POSTRENDER_CONFIG.
+
+    \b
+    Example:
+      ARGOCD_APP_NAME=qwen3 POSTRENDER_OME=1.2 postrender argocd generate
+    """
+    from .hosts import argocd as host
+
+    return host.generate(os.getcwd(), os.environ, sys.stdout.buffer, sys.stderr)
+
+
+@argocd.command("parameters")
+def argocd_parameters() -> None:
+    """Print what an Application can say, as Argo CD takes announcements: a JSON list.
+
+    \b
+    Example:
+      postrender argocd parameters
+    """
+    from .hosts import argocd as host
+
+    click.echo(host.announced())
+
+
+@argocd.command("plugin")
+def argocd_plugin() -> None:
+    """Print plugin.yaml, the file that makes a plugin of a sidecar.
+
+    \b
+    Example:
+      postrender argocd plugin > plugin.yaml
+    """
+    from .hosts import argocd as host
+
+    click.echo(host.plugin(), nl=False)
+
+
+@argocd.command("path")
+def argocd_path() -> None:
+    """Print the folder with patches for the sidecar, settings of Argo CD, and an Application of each kind.
+
+    \b
+    Example:
+      ls "$(postrender argocd path)"
+    """
+    from .hosts import argocd as host
+
+    click.echo(host.folder())
+
+
 @cli.command()
 @click.option("--kube-version", metavar="VERSION", help="The version of Kubernetes, such as 1.36.")
 def policy(kube_version: str | None) -> int:

@@ -99,7 +99,7 @@ def _check_names(environ: Mapping[str, str]) -> None:
     for name in sorted(environ):
         ours = name.startswith(PREFIX) and environ[name] and not any(link in name for link in _LINKS)
         if ours and name not in known and name not in _OTHERS:
-            raise Misuse(f"{name}: there is no such option{_meant(name, known)}")
+            raise Misuse(f"{name}: there is no such option{meant(name, known)}")
 
 
 def _from_flags(flags: Mapping[str, Words]) -> Iterator[tuple[str, Given]]:
@@ -141,7 +141,7 @@ def _map(root: tree.Node | None) -> list[tuple[str, Words, int]]:
     written = []
     for name, at in view.own_keys():
         if name not in options:
-            raise tree.Unfit("", at, f"{name}: there is no such option{_meant(name, options)}", "")
+            raise tree.Unfit("", at, f"{name}: there is no such option{meant(name, options)}", "")
         found = _written(view, options[name])
         if found is not None:
             written.append((name, *found))
@@ -192,7 +192,7 @@ def _split(words: Words) -> tuple[str, ...]:
 def _codes(codes: tuple[str, ...]) -> tuple[str, ...]:
     for code in codes:
         if code not in SEVERITIES:
-            raise ValueError(f"{code!r} is no finding{_meant(code, SEVERITIES)}")
+            raise ValueError(f"{code!r} is no finding{meant(code, SEVERITIES)}")
         if SEVERITIES[code] == ERROR and code not in ACCEPTABLE:
             raise ValueError(f"{code!r} cannot be accepted: there would be no sound output")
     return codes
@@ -284,7 +284,8 @@ def _bytes(path: str) -> bytes:
         raise Unreadable(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def _meant(name: str, known: Mapping[str, Any] | set[str]) -> str:
+def meant(name: str, known: Mapping[str, Any] | set[str]) -> str:
+    """Return what to add to a message about an unknown name: the known one that is nearest, or nothing."""
     import difflib
 
     # What all of them begin with would make every name look near.

@@ -56,7 +56,7 @@ def run(name: str, words: Iterable[str], environ: Mapping[str, str], folder: str
     said = said.replace(folder + os.sep, "")  # another one each time
     if code:
         how = f"exit code {code}" if code > 0 else f"ended by {signal.Signals(-code).name}"
-        raise Failed(f"{name}: {_essence(said) or 'it says nothing'} ({how})")
+        raise Failed(f"{name}: {_essence(said) or 'it says nothing'} ({how})", said)
     return Output(data, said)
 
 

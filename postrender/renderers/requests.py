@@ -61,4 +61,12 @@ class Output(Record):
 
 
 class Failed(Exception):  # noqa: N818 - caught by name, and said
-    """Raised where there are no manifests; the message is one line: what is wrong, and what to do."""
+    """Raised where there are no manifests; the message is one line: what is wrong, and what to do.
+
+    `said` is all that the renderer said.
+    """
+
+    def __init__(self, message: str, said: str = "") -> None:
+        """Carry the message, and what the renderer said."""
+        super().__init__(message)
+        self.said = said

@@ -34,7 +34,7 @@ def text(finding: Finding, file: str) -> str:
     if finding.place is not None:
         where = f"{finding.place.file or file}:{finding.place.line}:{finding.place.column}"
         where += f" ({finding.place.source}): " if finding.place.source else ": "
-    return _printable(f"postrender: {finding.severity}: {where}{_what(finding)}")
+    return printable(f"postrender: {finding.severity}: {where}{_what(finding)}")
 
 
 def _what(finding: Finding) -> str:
@@ -49,7 +49,7 @@ def _who(finding: Finding) -> str:
     return "/".join(part for part in (ref.kind, ref.namespace, ref.name) if part) if ref else ""
 
 
-def _printable(line: str) -> str:
+def printable(line: str) -> str:
     """Return a line in which nothing moves the cursor or colors the terminal: what we print comes from others."""
     return "".join(char if char.isprintable() else _escape(ord(char)) for char in line)
 
@@ -95,7 +95,7 @@ def github(finding: Finding, file: str) -> str:
         else:
             properties = {"file": name, "line": str(place.line), "col": str(place.column), **properties}
     held = ",".join(f"{key}={_escaped(value, ':,')}" for key, value in properties.items())
-    return f"::{_COMMANDS[finding.severity]} {held}::{_escaped(_printable(message))}"
+    return f"::{_COMMANDS[finding.severity]} {held}::{_escaped(printable(message))}"
 
 
 def _escaped(value: str, more: str = "") -> str:
