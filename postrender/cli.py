@@ -33,7 +33,7 @@ Exit codes:
 # What the shell's completion sets to ask us; a bare `postrender` is a filter, so it asks before anything else is done.
 _COMPLETE = "_POSTRENDER_COMPLETE"
 
-_WRITING = EPILOG.replace("4 a file", "3 with --check: FOLDER would change   4 a file")
+_WRITING = EPILOG.replace("  4 a file", "  3 with --check: the folder would change\n  4 a file")
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -210,7 +210,7 @@ def build(
     config: str | None,
     **given: str | bool | Sequence[str] | None,
 ) -> int:
-    """Render SOURCE, add its gangs, and write one file an object into a folder that Git holds.
+    """Write SOURCE with its gangs as a folder for Git: one file an object.
 
     SOURCE is a chart (its folder or a .tgz), a kustomization, or a folder of manifests. `helm` or `kustomize` must be
     on the path, or named by POSTRENDER_HELM or POSTRENDER_KUSTOMIZE.
@@ -256,10 +256,11 @@ def patches(
     config: str | None,
     **given: str | bool | Sequence[str] | None,
 ) -> int:
-    """Print what rendering FILE (default: stdin) changes as JSON patches, and the PodGroups beside them.
+    """Print the change as JSON patches, for Flux or kustomize.
 
-    For where no program can run between rendering and applying: a HelmRelease of Flux (--form flux), or a
-    kustomization (--form kustomize, a component). With --output as files of a folder, else as one stream to look at.
+    The change is that of rendering FILE (default: stdin); its PodGroups stand beside the patches. For where no program
+    can run between rendering and applying: a HelmRelease of Flux (--form flux), or a kustomization (--form kustomize,
+    a component). With --output as files of a folder, else as one stream to look at.
 
     \b
     Example:

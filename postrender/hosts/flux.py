@@ -6,8 +6,6 @@ PodGroups cannot be patched in, so they stand in a file beside the patches. The 
 
 from __future__ import annotations
 
-import re
-
 import jsonpatch
 
 from ..findings import Refusal
@@ -43,9 +41,6 @@ _NEWLINE = "\n"
 _SETS = "leaderworkerset.x-k8s.io"
 # An object that writes no namespace has this one, to kustomize's selectors.
 _NO_NAMESPACE = "default"
-# What means something else in a regular expression of Go's. A class of one needs no backslash, but for these two.
-_SPECIAL = re.compile(r"[.+*?()|\[\]{}$]")
-_ESCAPED = re.compile(r"[\\^]")
 
 
 class Patches(Record):
@@ -144,8 +139,11 @@ def _targets(found: Stream) -> dict[Spot, Pairs]:
 
 
 def _exactly(text: str) -> str:
-    """Return a regular expression that matches a text and nothing else; kustomize anchors it at both ends."""
-    return _SPECIAL.sub(r"[\g<0>]", _ESCAPED.sub(r"\\\g<0>", text))
+    """Return the regular expression of a group or a name; kustomize anchors it at both ends.
+
+    Of what such a text may hold (RFC 1123; others are refused) only a dot means something else there.
+    """
+    return text.replace(".", "[.]")
 
 
 def _operations(root: Node, changes: list[Change]) -> tuple[Pairs, ...]:

@@ -73,6 +73,9 @@ def write(path: str, files: Sequence[File], force: bool = False) -> tuple[Change
     os.makedirs(parent, exist_ok=True)
     with _alone(parent):
         _finish(root)
+        with contextlib.suppress(OSError):  # what a run has left that was cut short; it harms nobody
+            _remove(_beside(root))
+            _remove(os.path.join(root, _STAGED))
         changes = tuple(_changes(path, root, files, force))
         if changes and not _exchanged(root, files):
             _write_in_place(root, files, changes)
@@ -155,13 +158,10 @@ def _alone(parent: str) -> Iterator[None]:
 
 def _exchanged(root: str, files: Sequence[File]) -> bool:
     """Make the folder anew beside itself and exchange the two; return whether that could be done."""
-    parent, name = os.path.split(root)
-    beside = os.path.join(parent, f".{name}{_STAGED}")
-    working = os.getcwd()
-    if os.path.commonpath([root, working]) == root:
-        return False  # whoever stands in the folder would stand in the old one
+    beside = _beside(root)
     try:
-        _remove(beside)
+        if os.path.commonpath([root, os.getcwd()]) == root:
+            return False  # whoever stands in the folder would stand in the old one
         others = _others(root, files)
         if others is None:
             return False
@@ -185,6 +185,11 @@ def _exchanged(root: str, files: Sequence[File]) -> bool:
             os.rename(os.path.join(beside, late), os.path.join(root, late))
         _remove(beside)
     return True
+
+
+def _beside(root: str) -> str:
+    parent, name = os.path.split(root)
+    return os.path.join(parent, f".{name}{_STAGED}")
 
 
 def _others(root: str, files: Sequence[File]) -> list[str] | None:
@@ -215,7 +220,6 @@ def _write_in_place(root: str, files: Sequence[File], changes: Sequence[Change])
     """Stage what changes in the folder itself, say by a rename that it is complete, and put it in place."""
     os.makedirs(root, exist_ok=True)
     staged = os.path.join(root, _STAGED)
-    _remove(staged)
     os.mkdir(staged)
     changed = {change.name for change in changes}
     _fill(staged, [file for file in files if file.name in changed], _list(files))

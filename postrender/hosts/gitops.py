@@ -75,7 +75,7 @@ _ORDER = (
 _RANKS = {kind: rank for rank, kind in enumerate(_ORDER)}
 
 _MARKER = re.compile(rb"---[ \t]*\r?\n")
-_UNSAFE = re.compile(r"[^a-z0-9.]+")
+_UNSAFE = re.compile(r"[^a-z0-9]+")
 # A file's name has at most 255 bytes anywhere; what is longer is cut, and told apart by a digest.
 _LONGEST_NAME = 200
 _DIGITS = 10
@@ -276,7 +276,11 @@ def _names(found: Sequence[_Object]) -> list[str]:
 
 def _safe(text: str) -> str:
     """Return a text as part of a file name: nothing leads elsewhere, nothing is hidden, nothing a shell reads."""
-    return _UNSAFE.sub("-", text.lower()).strip("-.") or "object"
+    return _UNSAFE.sub(_dot_or_dash, text.lower()).strip("-.") or "object"
+
+
+def _dot_or_dash(found: re.Match[str]) -> str:
+    return "." if found[0] == "." else "-"
 
 
 def _digest(one: _Object) -> str:
