@@ -32,6 +32,9 @@ DIRECTORY = "directory"
 AUTO = "auto"
 
 
+_WORDS = {"ome": "OME", "crds": "CRDs", "podgroups": "PodGroups", "leaderworkersets": "LeaderWorkerSets"}
+
+
 class Parameter(Record):
     """One parameter, with what Argo CD shows of it; `of` is the one kind of source that it is for, or empty."""
 
@@ -46,7 +49,8 @@ class Parameter(Record):
     @property
     def title(self) -> str:
         """The name as words: `Release name`."""
-        return self.name.replace("-", " ").capitalize()
+        words = " ".join(_WORDS.get(word, word) for word in self.name.split("-"))
+        return words[:1].upper() + words[1:]
 
 
 _OWN = (
@@ -96,7 +100,7 @@ def _of(option: Option) -> Parameter:
     default = "" if option.name not in ("ome-install", "instances") else str(getattr(DEFAULTS, option.field))
     if option.kind == SWITCH:
         default = "false"
-    tooltip = option.help.replace(" Repeatable.", "").replace(" Repeatable;", "")
+    tooltip = option.help.replace(" Repeatable.", "").replace(" Repeatable; t", " T")
     if option.name == "sync-wave":
         default = SYNC_WAVE
         tooltip += " Empty: none."

@@ -140,9 +140,12 @@ def _listed(word: str) -> str:
 
 
 def _assigned(flag: str, key: str, value: str) -> str:
-    """Return what sets one value: commas are escaped as Argo CD does, for Helm would part the word at them."""
+    """Return what sets one value: commas are escaped as Argo CD does, for Helm would part the word at them.
+
+    A brace opens a list to Helm also where none closes it.
+    """
     if not key or re.search(r"[=,\n\r]", key):
         raise Failed(f"{flag} {key!r}: is no path of a value; write one such as image.tag")
     if not (value.startswith("{") and value.endswith("}")):
-        value = re.sub(r"(?<!\\),", r"\\,", value)
+        value = re.sub(r"(?<!\\),|^{", r"\\\g<0>", value)
     return f"{key}={value}"
