@@ -55,7 +55,7 @@ def run(name: str, words: Iterable[str], environ: Mapping[str, str], folder: str
                 raise
     said = said.replace(folder + os.sep, "")  # another one each time
     if code:
-        how = f"exit code {code}" if code > 0 else f"ended by {signal.Signals(-code).name}"
+        how = f"exit code {code}" if code > 0 else f"signal {-code}, {signal.strsignal(-code)}"
         raise Failed(f"{name}: {_essence(said) or 'it says nothing'} ({how})", said)
     return Output(data, said)
 
