@@ -71,7 +71,8 @@ class _Optioned(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups = {str(param.name): self.title for param in self.params if param.name != "config"}
         groups |= {option.field: option.group for option in TABLE}
-        sections: dict[str, list[tuple[str, str]]] = {self.title: []} | {option.group: [] for option in TABLE}
+        titles = [self.title, *(option.group for option in TABLE)]
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in titles}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
@@ -220,9 +221,12 @@ def build(
       postrender build ./chart --release-name qwen --output deploy/qwen --ome 1.3
       postrender build ./chart --release-name qwen --output deploy/qwen --ome 1.3 --check
     """
+    import gc
+
     from .hosts import folder, gitops
     from .renderers import Failed
 
+    gc.disable()  # as in the filter: nothing here makes cycles, and a stream's nodes are many
     settled = _settled(config, given)
     if os.path.realpath(source) == os.path.realpath(output):
         raise click.UsageError(f"{output} is the source itself; name another folder to write")

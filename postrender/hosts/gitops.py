@@ -14,7 +14,8 @@ from .. import renderers
 from ..findings import Refusal
 from ..gangs import keys
 from ..manifests import edit, stream, tree
-from ..manifests.lookup import value_at
+from ..manifests.lines import has_marker, skip
+from ..manifests.lookup import find
 from ..pipeline import render
 from ..record import Record
 from .folder import File, Refused
@@ -109,19 +110,16 @@ class Built(Record):
 
 
 class _Object(Record):
-    """An object of the stream: who it is, and the bytes that say so."""
+    """An object of the stream: who it is, the bytes that say so, and the number of their span."""
 
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
+    who: tree.Identity
     data: bytes
-    place: str
+    number: int
 
     @property
-    def identity(self) -> tuple[str, str, str, str]:
-        """What tells it apart from every other object of a cluster, its version aside."""
-        return self.api_version.rpartition("/")[0], self.kind, self.namespace, self.name
+    def key(self) -> tuple[str, str, str, str]:
+        """What tells it apart from every other object of a cluster: all but the version."""
+        return self.who.api_version.rpartition("/")[0], self.who.kind, self.who.namespace, self.who.name
 
 
 def build(source: str, helm: Helm, options: Options, environ: Mapping[str, str]) -> Built:
@@ -129,12 +127,15 @@ def build(source: str, helm: Helm, options: Options, environ: Mapping[str, str])
 
     Raises Misuse or Refused, and renderers.Failed where there is nothing to build from.
     """
-    output = renderers.run(request(source, helm, options), environ)
+    asked = request(source, helm, options)
+    output = renderers.run(asked, environ)
     rendered = render(output.data, options)
     if rendered.refused:
         return Built((), rendered.findings, True, output.said)
     try:
-        return Built(files(rendered.data), rendered.findings, False, output.said)
+        return Built(
+            files(rendered.data, not isinstance(asked, renderers.Folder)), rendered.findings, False, output.said
+        )
     except Refusal as refusal:
         return Built((), (*rendered.findings, refusal.finding), True, output.said)
 
@@ -186,53 +187,74 @@ def _pairs(flag: str, words: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def files(data: bytes) -> tuple[File, ...]:
+def files(data: bytes, checked: bool = False) -> tuple[File, ...]:
     """Return the files of a stream: one for each of its documents that holds an object, and a kustomization.
 
-    Raises Refusal for a document that is no object; Refused where one object stands twice, for kustomize takes no such.
+    `checked` says that a renderer has read all of it, so that it is YAML. Raises Refusal for a document that is no
+    object; Refused where one object stands twice, for kustomize takes no such.
     """
-    found = sorted(_objects(data), key=_rank)
+    spans = stream.cut(data)
+    found = sorted(_objects(data, spans, checked), key=_rank)
     seen: dict[tuple[str, str, str, str], _Object] = {}
     for one in found:
-        first = seen.setdefault(one.identity, one) if one.name else one
+        first = seen.setdefault(one.key, one) if one.who.name else one
         if first is not one:
-            who = "/".join(part for part in (one.kind, one.namespace, one.name) if part)
-            raise Refused(f"{one.place}{who}: stands twice (first: {first.place.rstrip(': ')}); remove one of the two")
+            who = "/".join(part for part in (one.who.kind, one.who.namespace, one.who.name) if part)
+            again, before = (_where(data, spans, twin.number) for twin in (one, first))
+            raise Refused(f"{again}: {who}: stands twice, first on {before}; remove one of the two")
     made = [File(name, one.data) for name, one in zip(_names(found), found, strict=True)]
     lines = ["apiVersion: kustomize.config.k8s.io/v1beta1", "kind: Kustomization", "sortOptions:", "  order: fifo"]
     lines += ["resources:", *(f"- {file.name}" for file in made)] if made else ["resources: []"]
     return (*made, File(KUSTOMIZATION, "".join(line + "\n" for line in lines).encode()))
 
 
-def _objects(data: bytes) -> Iterator[_Object]:
+def _objects(data: bytes, spans: Sequence[stream.Span], checked: bool) -> Iterator[_Object]:
     """Yield the objects of a stream; a document of comments is none."""
-    spans = stream.cut(data)
-    places = stream.Places(data, spans)
     for number, span in enumerate(spans):
         text = stream.document(data, span)
         try:
-            root = tree.read(text, 2)
-            if root is None or root.null():
+            if checked and not (b"*" in text and b"&" in text):
+                who = tree.identity(text)
+            else:
+                who = _identity(tree.read(text, 2))
+            if who is None:
                 continue
-            kind = _kind(root)
+            _check_kind(who, text)
         except tree.Unfit as unfit:
-            raise edit.refusal(unfit, places, number) from None
-        place = places.place(number, root.start)
-        yield _Object(
-            value_at(root, ("apiVersion",)),
-            kind,
-            value_at(root, ("metadata", "namespace")),
-            value_at(root, ("metadata", "name")),
-            _bare(text),
-            f"line {place.line} ({place.source}): " if place.source else f"line {place.line}: ",
-        )
+            raise edit.refusal(unfit, stream.Places(data, spans), number) from None
+        yield _Object(who, _bare(text), number)
 
 
-def _kind(root: tree.Node) -> str:
-    kind = value_at(root, ("kind",))
-    if not kind:
-        raise tree.Unfit("unreadable", root.start, "is no object: it has no kind", "leave it out of the source")
-    return kind
+def _check_kind(who: tree.Identity, text: bytes) -> None:
+    if not who.kind:
+        message = "the document is no object: it has no kind"
+        raise tree.Unfit("unreadable", _start(text), message, "leave it out of the source")
+
+
+def _where(data: bytes, spans: Sequence[stream.Span], number: int) -> str:
+    """Return in words where an object stands in the rendered stream, and the template that it is from."""
+    place = stream.Places(data, spans).place(number, _start(stream.document(data, spans[number])))
+    return f"line {place.line} ({place.source})" if place.source else f"line {place.line}"
+
+
+def _start(text: bytes) -> int:
+    """Return the code point where a document's content begins."""
+    decoded = text.decode(errors="replace")
+    return skip(decoded, 3 if has_marker(decoded) else 0)
+
+
+def _identity(root: tree.Node | None) -> tree.Identity | None:
+    """Return who an object is that was read, merges followed."""
+    if root is None or root.null():
+        return None
+    metadata = _at(root, "metadata")
+    said = (_at(root, "apiVersion"), _at(root, "kind"), _at(metadata, "namespace"), _at(metadata, "name"))
+    return tree.Identity(*(node.value if node is not None and node.kind == tree.SCALAR else "" for node in said))
+
+
+def _at(node: tree.Node | None, key: str) -> tree.Node | None:
+    entry = find(node, key) if node is not None and node.kind == tree.MAP else None
+    return entry.value.resolved() if entry is not None else None
 
 
 def _bare(text: bytes) -> bytes:
@@ -244,7 +266,7 @@ def _bare(text: bytes) -> bytes:
 
 
 def _rank(one: _Object) -> int:
-    return _RANKS.get(one.kind, len(_ORDER))
+    return _RANKS.get(one.who.kind, len(_ORDER))
 
 
 def _names(found: Sequence[_Object]) -> list[str]:
@@ -255,8 +277,8 @@ def _names(found: Sequence[_Object]) -> list[str]:
     numbers: Counter[str] = Counter()
     bases = []
     for one in found:
-        base = _safe("-".join(part for part in (one.kind, one.namespace, one.name) if part))
-        if not one.name:
+        base = _safe("-".join(part for part in (one.who.kind, one.who.namespace, one.who.name) if part))
+        if not one.who.name:
             numbers[base] += 1
             base += f"-{numbers[base]}"
         bases.append(base)
@@ -284,4 +306,4 @@ def _dot_or_dash(found: re.Match[str]) -> str:
 
 
 def _digest(one: _Object) -> str:
-    return hashlib.sha256("\0".join((*one.identity, one.api_version)).encode()).hexdigest()[:_DIGITS]
+    return hashlib.sha256("\0".join((*one.key, one.who.api_version)).encode()).hexdigest()[:_DIGITS]

@@ -166,39 +166,3 @@ def test_the_release_takes_its_patches_in(tmp_path: pathlib.Path, oracle: Oracle
 def test_flux_applies_podgroups_alone(tmp_path: pathlib.Path, oracle: Oracle) -> None:
     patched(service("qwen").encode(), "flux", tmp_path)
     assert [one["kind"] for one in oracle.v3_all(kustomized(tmp_path / "gangs"))] == ["PodGroup"]
-
-
-def test_without_a_folder_all_is_printed(tmp_path: pathlib.Path) -> None:
-    stream = service("qwen").encode()
-    patched(stream, "flux", tmp_path)
-    done = run(SCRIPT, "patches", ACCEPT, "--form=flux", cwd=tmp_path, data=stream)
-    assert (done.returncode, done.stderr) == (0, b"")
-    names = ("helmrelease.yaml", "kustomization.yaml", "podgroups.yaml")
-    parts = [f"# {name}\n{(tmp_path / 'gangs' / name).read_text()}" for name in names]
-    assert done.stdout.decode() == "---\n".join(parts)
-
-
-def test_checking(tmp_path: pathlib.Path) -> None:
-    patched(service("qwen").encode(), "kustomize", tmp_path)
-    words = [SCRIPT, "patches", ACCEPT, "--form=kustomize", "--output=gangs", "--check", "stream.yaml"]
-    done = run(*words, cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    (tmp_path / "stream.yaml").write_text(service("other"))
-    done = run(*words, cwd=tmp_path)
-    assert done.returncode == 3
-    assert b"-  name: qwen-engine-0\n+  name: other-engine-0\n" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (["--check"], 2, "--check and --force go with --output FOLDER"),
-        (["missing.yaml"], 4, "postrender: error: missing.yaml: cannot be read: No such file or directory"),
-        (["--ome=x"], 2, "postrender: error: --ome: "),
-        (["--context=missing"], 4, "postrender: error: --context: missing cannot be read: "),
-    ],
-)
-def test_a_wrong_command_line(tmp_path: pathlib.Path, words: list[str], code: int, said: str) -> None:
-    done = run(SCRIPT, "patches", "--form=flux", *words, cwd=tmp_path, data=b"")
-    assert (done.returncode, done.stdout) == (code, b"")
-    assert said in done.stderr.decode()

@@ -164,8 +164,8 @@ def test_comments_are_no_object():
 @pytest.mark.parametrize(
     ("document", "line", "message"),
     [
-        ("a: 1\n", 4, "is no object: it has no kind"),
-        ("- a\n", 4, "is no object: it has no kind"),
+        ("a: 1\n", 4, "the document is no object: it has no kind"),
+        ("- a\n", 4, "the document is no object: it has no kind"),
         ("a: [\n", 5, "not valid YAML: "),
     ],
 )
@@ -181,7 +181,7 @@ def test_an_object_that_stands_twice_is_refused():
     with pytest.raises(Refused) as refused:
         gitops.files(stream("# Source: c/templates/a.yaml\n" + twice[0], "# Source: c/templates/b.yaml\n" + twice[1]))
     assert str(refused.value) == (
-        "line 9 (c/templates/b.yaml): Ingress/n/x: stands twice (first: line 2 (c/templates/a.yaml)); remove one of the two"
+        "line 9 (c/templates/b.yaml): Ingress/n/x: stands twice, first on line 2 (c/templates/a.yaml); remove one of the two"
     )
 
 
