@@ -281,7 +281,7 @@ def patches(
         return REFUSED
     if output is not None:
         return _put(made.files, output, check, force)
-    click.echo(flux.document(made.files), nl=False)
+    _print(flux.document(made.files))
     return DONE
 
 
@@ -322,6 +322,19 @@ def _read(file: str) -> bytes:
         raise _Stopped(f"{file}: cannot be read: {error.strerror or error}", UNREACHABLE) from None
 
 
+def _print(data: bytes) -> None:
+    """Write bytes to stdout, or end with a message where they cannot be written."""
+    if sys.stdout is None:
+        raise _Stopped("stdout is closed; give it a pipe or a file", UNREACHABLE)
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _Stopped(f"the output could not be written: {error.strerror or error}", UNREACHABLE) from None
+
+
 def _say(findings: Sequence[Finding], file: str, settled: Settled) -> None:
     """Write findings to stderr; `file` is what the stream was read from."""
     from .views.findings import lines
@@ -345,8 +358,7 @@ def _put(files: Sequence[File], output: str, check: bool, force: bool) -> int:
     except OSError as error:
         message = f"{output}: cannot be {'read' if check else 'written'}: {error.strerror or error}"
         raise _Stopped(message, UNREACHABLE) from None
-    for line in folder.diff(output, changes):
-        click.echo(line.encode(errors="surrogateescape"))
+    _print(b"".join(line.encode(errors="surrogateescape") + b"\n" for line in folder.diff(output, changes)))
     return WOULD_CHANGE if changes else DONE
 
 

@@ -171,7 +171,7 @@ def _exchanged(root: str, files: Sequence[File]) -> bool:
             if not os.path.lexists(root):
                 os.rename(beside, root)
                 return True
-            os.chmod(beside, stat.S_IMODE(os.stat(root).st_mode))
+            _make_alike(beside, os.stat(root))
             for other in others:
                 os.link(os.path.join(root, other), os.path.join(beside, other), follow_symlinks=False)
             _exchange(beside, root)
@@ -185,6 +185,14 @@ def _exchanged(root: str, files: Sequence[File]) -> bool:
             os.rename(os.path.join(beside, late), os.path.join(root, late))
         _remove(beside)
     return True
+
+
+def _make_alike(folder: str, other: os.stat_result) -> None:
+    """Give a folder the mode of another; raises OSError where that belongs to somebody else, whose it must stay."""
+    os.chmod(folder, stat.S_IMODE(other.st_mode))
+    mine = os.stat(folder)
+    if (mine.st_uid, mine.st_gid) != (other.st_uid, other.st_gid):
+        raise PermissionError("another owner")
 
 
 def _beside(root: str) -> str:

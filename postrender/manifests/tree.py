@@ -270,12 +270,12 @@ def identity(data: bytes) -> Identity | None:
             kind = type(event)
             if kind is MappingStartEvent or kind is SequenceStartEvent:
                 depth += 1
+                root = True
                 if depth == 1 and kind is SequenceStartEvent:
                     break
                 if depth == 2:
                     above = (kind is MappingStartEvent and not keys[1] and last[1]) or "-"
                     keys[2] = True
-                root = True
                 continue
             if kind is MappingEndEvent or kind is SequenceEndEvent:
                 depth -= 1

@@ -145,3 +145,17 @@ def test_a_wrong_command_line_of_patches(tmp_path, words, code, said):
     done = patches("--form=flux", *words, cwd=tmp_path, data=b"")
     assert (done.returncode, done.stdout) == (code, b"")
     assert said in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("to", "said"),
+    [
+        ("/dev/full", "the output could not be written: No space left on device"),
+        ("&-", "stdout is closed; give it a pipe or a file"),
+    ],
+)
+def test_an_output_that_cannot_be_written(tmp_path, to, said):
+    (tmp_path / "stream.yaml").write_text(SERVICE)
+    command = f'"{SCRIPT}" patches {ACCEPT} --form=flux stream.yaml >{to}'
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stderr.decode()) == (4, f"postrender: error: {said}\n")

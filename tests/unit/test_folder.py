@@ -95,6 +95,21 @@ def test_the_mode_of_the_folder_stays(target):
     assert target.stat().st_mode & 0o7777 == 0o750
 
 
+def test_the_owner_of_the_folder_stays(target, monkeypatch):
+    folder.write(str(target), OLD)
+    inode = target.stat().st_ino
+    as_made = os.stat
+
+    def of_another(path, **named):
+        found = as_made(path, **named)
+        return os.stat_result((*found[:4], found.st_uid + 1, *found[5:])) if path == str(target) else found
+
+    monkeypatch.setattr(os, "stat", of_another)
+    folder.write(str(target), NEW)
+    assert held(target) == wanted(NEW)
+    assert as_made(target).st_ino == inode
+
+
 def test_a_link_to_a_folder_stays_one(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")

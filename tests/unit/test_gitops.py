@@ -10,8 +10,11 @@ from postrender.findings import Refusal
 from postrender.hosts import gitops
 from postrender.hosts.folder import Refused
 from postrender.hosts.gitops import Helm, Misuse
+from postrender.manifests import stream as stream_of
+from postrender.manifests import tree
 from postrender.options import DEFAULTS
 from postrender.renderers import Chart, Folder, Kustomization
+from tests.properties.documents import documents
 
 SAFE = re.compile(r"[a-z0-9][a-z0-9.-]{0,213}\.yaml")
 
@@ -137,6 +140,58 @@ def test_the_order_is_helms_with_podgroups_before_what_nobody_knows():
 def bytes_of(data):
     *files, _ = gitops.files(data)
     return [file.data for file in files]
+
+
+LOOKS = [
+    "kind: A\nmetadata:\n  name: a\napiVersion: v1\n",
+    "apiVersion: v1\nkind: A\nspec: {kind: B, metadata: {name: b}, name: c}\nmetadata: {labels: {name: d}, name: a, namespace: n}\n",
+    '? {kind: B, metadata: {name: b}}\n: {kind: B}\n\'kind\': "A"\n"metadata":\n  - name: b\n',
+    "'': {kind: B, name: b}\nkind: A\nmetadata: {'': {name: b}, name: a}\n",
+    "metadata: name\nkind: [A]\napiVersion: {kind: v1}\n",
+    "- {kind: A, metadata: {name: a}}\n",
+    "&x kind: A\nmetadata: !!map {name: !!str a}\n",
+    "kind: A\nmetadata: {}\n",
+    "",
+    "# nothing\n",
+    "~\n",
+    "''\n",
+    "text\n",
+]
+
+
+@pytest.mark.parametrize("document", LOOKS)
+def test_a_look_at_a_document_finds_what_reading_it_does(document):
+    assert tree.identity(document.encode()) == gitops._identity(tree.read(document.encode(), 2))
+
+
+def test_a_look_at_any_document_finds_what_reading_it_does():
+    count = 0
+    for case in documents(1, 400):
+        for span in stream_of.cut(case.data):
+            text = stream_of.document(case.data, span)
+            if not (b"*" in text and b"&" in text):
+                assert tree.identity(text) == gitops._identity(tree.read(text, 2)), case.name
+                count += 1
+    assert count > 400
+
+
+def test_what_an_alias_or_a_merge_key_says_is_read():
+    base = "metadata: &m {namespace: n}\nkind: A\n"
+    assert gitops._identity(tree.read(f"x: &x a\n{base}".replace("n}", "n, name: *x}").encode())) == ("", "A", "n", "a")
+    found = names(
+        "kind: A\nx: &n n\nmetadata: {name: a, namespace: *n}\n",
+        "kind: A\nx: &n m\nmetadata: {name: a, namespace: *n}\n",
+    )
+    assert found == ["a-n-a.yaml", "a-m-a.yaml"]
+    *files, _ = gitops.files(b"kind: A\nx: &x {name: a}\nmetadata: {<<: *x, namespace: n}\n", True)
+    assert [file.name for file in files] == ["a-n-a.yaml"]
+
+
+def test_a_source_that_nothing_has_checked_is_read_to_its_end():
+    data = b"apiVersion: v1\nkind: A\nmetadata: {name: a}\nspec: [\n"
+    assert len(gitops.files(data, True)) == 2
+    with pytest.raises(Refusal):
+        gitops.files(data)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
