@@ -213,16 +213,18 @@ def _objects(data: bytes, spans: Sequence[stream.Span], checked: bool) -> Iterat
     for number, span in enumerate(spans):
         text = stream.document(data, span)
         try:
-            if checked and not (b"*" in text and b"&" in text):
-                who = tree.identity(text)
-            else:
-                who = _identity(tree.read(text, 2))
+            who = tree.identity(text) if checked and not _borrows(text) else _identity(tree.read(text, 2))
             if who is None:
                 continue
             _check_kind(who, text)
         except tree.Unfit as unfit:
             raise edit.refusal(unfit, stream.Places(data, spans), number) from None
         yield _Object(who, _bare(text), number)
+
+
+def _borrows(text: bytes) -> bool:
+    """Return whether a document may say who it is by an alias or a merge key."""
+    return b"<<" in text or (b"*" in text and b"&" in text)
 
 
 def _check_kind(who: tree.Identity, text: bytes) -> None:
