@@ -13,9 +13,10 @@ from collections import Counter
 from .. import renderers
 from ..findings import Refusal
 from ..gangs import keys
-from ..manifests import edit, stream, tree
+from ..manifests import edit, objects, stream, tree
 from ..manifests.lines import has_marker, skip
 from ..manifests.lookup import find
+from ..manifests.objects import shorten
 from ..pipeline import render
 from ..record import Record
 from .folder import File, Refused
@@ -118,8 +119,8 @@ class _Object(Record):
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What tells it apart from every other object of a cluster: all but the version."""
-        return self.who.api_version.rpartition("/")[0], self.who.kind, self.who.namespace, self.who.name
+        """What tells it apart from every other object, to kustomize: no version, and no namespace is `default`."""
+        return self.who.api_version.rpartition("/")[0], self.who.kind, self.who.namespace or "default", self.who.name
 
 
 def build(source: str, helm: Helm, options: Options, environ: Mapping[str, str]) -> Built:
@@ -216,7 +217,7 @@ def _objects(data: bytes, spans: Sequence[stream.Span], checked: bool) -> Iterat
             who = tree.identity(text) if checked and not _borrows(text) else _identity(tree.read(text, 2))
             if who is None:
                 continue
-            _check_kind(who, text)
+            _check(who, text)
         except tree.Unfit as unfit:
             raise edit.refusal(unfit, stream.Places(data, spans), number) from None
         yield _Object(who, _bare(text), number)
@@ -227,10 +228,14 @@ def _borrows(text: bytes) -> bool:
     return b"<<" in text or (b"*" in text and b"&" in text)
 
 
-def _check_kind(who: tree.Identity, text: bytes) -> None:
+def _check(who: tree.Identity, text: bytes) -> None:
+    """Refuse what kustomize would not take from the folder."""
     if not who.kind:
         message = "the document is no object: it has no kind"
         raise tree.Unfit("unreadable", _start(text), message, "leave it out of the source")
+    if not who.name and not objects.holds_items(who.kind):
+        message = f"a {shorten(who.kind)} without a name, which kustomize does not take (a generateName is none)"
+        raise tree.Unfit("invalid-field", _start(text), message, "write a name", "metadata.name")
 
 
 def _where(data: bytes, spans: Sequence[stream.Span], number: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import shutil
@@ -266,6 +267,21 @@ def test_a_folder(tmp_path: pathlib.Path, oracle: Oracle) -> None:
         "PodGroup",
         "InferenceService",
     ]
+
+
+def test_names_that_are_no_file_names(tmp_path: pathlib.Path, oracle: Oracle) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    objects = [
+        {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": name}}
+        for group, kind in (("rbac.authorization.k8s.io", "ClusterRole"), ("example.com", "clusterrole"))
+        for name in ("system:auth", "system-auth", "System:Auth", "../../x", "a" * 253)
+    ]
+    (source / "all.yaml").write_text("---\n".join(f"{json.dumps(one)}\n" for one in objects))
+    done = build("in", "--output=out", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(list((tmp_path / "out").iterdir())) == len(objects) + 2
+    assert sorted(map(exact, oracle.v3_all(kustomized(tmp_path / "out")))) == sorted(map(exact, objects))
 
 
 def test_a_program_that_is_missing(tmp_path: pathlib.Path, chart: pathlib.Path) -> None:
