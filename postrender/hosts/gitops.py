@@ -265,11 +265,9 @@ def _at(node: tree.Node | None, key: str) -> tree.Node | None:
 
 
 def _bare(text: bytes) -> bytes:
-    """Return a document without the line `---` before it, unless what follows is read by it."""
+    """Return a document without the line `---` before it, which parts it from others; one with directives keeps it."""
     marker = _MARKER.match(text)
-    if marker is None or text.startswith(b"%", marker.end()) or b"\n%" in text:
-        return text
-    return text[marker.end() :]
+    return text[marker.end() :] if marker else text
 
 
 def _rank(one: _Object) -> int:
