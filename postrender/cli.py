@@ -445,7 +445,8 @@ def argocd_generate() -> int:
     """
     from .hosts import argocd as host
 
-    return host.generate(os.getcwd(), os.environ, sys.stdout.buffer, sys.stderr)
+    target = sys.stdout.buffer if sys.stdout is not None else None
+    return host.generate(os.getcwd(), os.environ, target, sys.stderr)
 
 
 @argocd.command("parameters")

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 _CHART = "Chart.yaml"
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-# Argo CD leaves out a file that holds this, in a folder of manifests.
+# In a folder of manifests Argo CD leaves out a file that holds the first, and a YAML file that has no kind.
 _SKIP_MARK = b"+argocd:skip-file-rendering"
+_NEEDS = b"kind"
 _PATHS = ("context", "ome-values")
 _NAME = "postrender"
 # A new version must have a new name, or Argo CD goes on with the manifests that the old one has made.
@@ -86,7 +87,7 @@ def _root(folder: str, source_path: str) -> str:
     return folder
 
 
-def generate(folder: str, environ: Mapping[str, str], target: BinaryIO, errors: TextIO) -> int:
+def generate(folder: str, environ: Mapping[str, str], target: BinaryIO | None, errors: TextIO) -> int:
     """Write the manifests of a folder to `target`, all or nothing; return the exit code.
 
     On failure the first line on `errors` says what is wrong; then comes what the renderer said.
@@ -120,8 +121,15 @@ def generate(folder: str, environ: Mapping[str, str], target: BinaryIO, errors: 
     _forward(rendered.said, errors)
     if any(one.raised for one in findings) or result.refused:
         return REFUSED
-    target.write(result.data)
-    target.flush()
+    if target is None:
+        return fail("stdout is closed; give it a pipe or a file", UNREACHABLE)
+    try:
+        target.write(result.data)
+        target.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return fail(f"the output could not be written: {error.strerror or error}", UNREACHABLE)
     return DONE
 
 
@@ -181,7 +189,7 @@ def _request(kind: str, told: Parameters, app: _App, environ: Mapping[str, str])
     if kind == KUSTOMIZE:
         return Kustomization(app.folder)
     if kind == DIRECTORY:
-        return Folder(app.folder, app.root, told.switch("recurse"), _SKIP_MARK)
+        return Folder(app.folder, app.root, told.switch("recurse"), _SKIP_MARK, _NEEDS)
     return Chart(
         app.folder,
         told.text("release-name") or _release(environ.get("ARGOCD_APP_NAME", "")),

@@ -30,6 +30,8 @@ def read(folder: Folder) -> Output:
             raise Failed(f"{folder.path} holds more than {LARGEST >> 20} MiB of manifests")
         if folder.skip_mark and folder.skip_mark in data:
             continue
+        if folder.needs not in data and not path.endswith(".json"):
+            continue
         name = os.path.relpath(path, folder.path)
         if not name.isprintable():
             raise Failed(f"{path!r}: is no name for a file of manifests; use letters, digits, dots and dashes")

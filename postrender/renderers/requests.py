@@ -44,13 +44,15 @@ class Kustomization(Record):
 class Folder(Record):
     """A folder of manifests as they are: its .yaml, .yml and .json files in the order of their names.
 
-    A link must lead to somewhere in `root`, by default the folder. A file that holds `skip_mark` is left out.
+    A link must lead to somewhere in `root`, by default the folder. A file that holds `skip_mark` is left out, and so
+    is a YAML file without the word `needs`.
     """
 
     path: str
     root: str = ""
     recurse: bool = False
     skip_mark: bytes = b""
+    needs: bytes = b""
 
 
 class Output(Record):

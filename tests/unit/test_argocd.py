@@ -316,6 +316,23 @@ def test_a_finding_names_the_file(server: RepoServer) -> None:
     assert "(other.yaml): InferenceService/other: spec.engine.worker.size: " in line
 
 
+def test_what_is_no_manifest_is_left_out(server: RepoServer) -> None:
+    plain = server.generate("apps/llm")
+    server.write(
+        apps__llm__values_yaml="workers: 1\n", apps__llm__marked_yaml="# +argocd:skip-file-rendering\nkind: [\n"
+    )
+    assert server.generate("apps/llm") == plain
+
+
+def test_an_output_that_cannot_be_written(server: RepoServer) -> None:
+    environ = server.environ("apps/llm", parameters({"ome": "1.2"}))
+    for stdout, reason in (("/dev/full", "the output could not be written: No space left on device"), (None, "stdout is closed; give it a pipe or a file")):  # fmt: skip
+        command = f"{SCRIPT} argocd generate >{stdout or '&-'}"
+        done = subprocess.run(["sh", "-c", command], cwd=server.repository / "apps/llm", env=environ, capture_output=True, check=False)  # fmt: skip
+        assert done.returncode == 4
+        assert done.stderr.decode().splitlines()[-1] == f"postrender: error: {reason}"
+
+
 def test_nothing_is_refused(server: RepoServer) -> None:
     server.write(apps__none__README_txt="none")
     assert refusal(server, app="apps/none").endswith("apps/none renders to nothing; were it deployed, all that it had deployed would be removed")  # fmt: skip

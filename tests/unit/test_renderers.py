@@ -409,6 +409,14 @@ def test_a_mark_leaves_a_file_out(tmp_path: pathlib.Path) -> None:
     assert renderers.run(Folder(str(tmp_path), skip_mark=b"+skip"), {}).data == b"---\n# Source: b.yaml\nb: 1\n"
 
 
+def test_a_word_may_be_needed(tmp_path: pathlib.Path) -> None:
+    for name, data in (("a.yaml", b"kind: A\n"), ("b.yaml", b"values: 1\n"), ("c.json", b"{}\n")):
+        (tmp_path / name).write_bytes(data)
+    found = renderers.run(Folder(str(tmp_path), needs=b"kind"), {}).data
+    assert found == b"---\n# Source: a.yaml\nkind: A\n---\n# Source: c.json\n{}\n"
+    assert b"values" in renderers.run(Folder(str(tmp_path)), {}).data
+
+
 def test_a_folder_has_a_limit(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder, "LARGEST", 1 << 20)
     (tmp_path / "a.yaml").write_bytes(b"#" * (1 << 19))
