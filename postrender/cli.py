@@ -83,7 +83,8 @@ class _Optioned(click.Command):
                     formatter.write_dl(records)
         with formatter.section("Elsewhere"):
             formatter.write_text(
-                "Every option is also a key in the --config FILE, and a variable of the environment: POSTRENDER_STRICT,"
+                "Every option of these groups, from OME to Findings, is also a key in the --config FILE, and a variable"
+                " of the environment: POSTRENDER_STRICT,"
                 " POSTRENDER_OME_VALUES. A flag beats the environment, and that beats the file."
             )
 
@@ -117,10 +118,14 @@ def _writes(required: bool) -> Callable[[_Command], _Command]:
 
     def add(command: _Command) -> _Command:
         for option in (
-            click.option("--force", is_flag=True, help="Write over files of ours that were edited since, too."),
-            click.option("--check", is_flag=True, help="Write nothing; print what would change, and exit 3 if any."),
+            click.option("--force", is_flag=True, help="Overwrite also files of ours that were edited since."),
+            click.option("--check", is_flag=True, help="Write nothing; print what would change, exit 3 if any."),
             click.option(
-                "-o", "--output", required=required, metavar="FOLDER", help="The folder to write; else stays there."
+                "-o",
+                "--output",
+                required=required,
+                metavar="FOLDER",
+                help="The folder to write; what is not ours stays.",
             ),
         ):
             command = option(command)
