@@ -62,6 +62,10 @@ class _App:
             self.check_links(real)
         return os.path.relpath(real, self.folder)
 
+    def shown(self, text: str) -> str:
+        """Return a text without where the repository was put, which is another place each time."""
+        return text.replace(self.folder + os.sep, "").replace(self.folder, ".").replace(self.root + os.sep, "/")
+
     def check_links(self, folder: str) -> None:
         """Raise Unreadable for a link below a folder that leads out of the repository: renderers follow links."""
         for inner, folders, files in os.walk(folder):
@@ -110,15 +114,15 @@ def generate(folder: str, environ: Mapping[str, str], target: BinaryIO | None, e
     except Unreadable as unreadable:
         return fail(unreadable, UNREACHABLE)
     except Failed as failed:
-        fail(failed, REFUSED)
-        _forward(failed.said, errors)
+        fail(app.shown(str(failed)), REFUSED)
+        _forward(app.shown(failed.said), errors)
         return REFUSED
     result = render(rendered.data, settled.options)
     # Which OME it is must be said: what Argo CD has once deployed is not looked at again.
     findings = [one._replace(raised=one.raised or one.code == "ome-not-said") for one in result.findings]
     for line in lines(findings, f"<{kind}>", settled.form):
         errors.write(line + "\n")
-    _forward(rendered.said, errors)
+    _forward(app.shown(rendered.said), errors)
     if any(one.raised for one in findings) or result.refused:
         return REFUSED
     if target is None:

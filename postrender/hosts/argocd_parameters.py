@@ -24,13 +24,11 @@ _ENVIRONMENT = "ARGOCD_ENV_POSTRENDER_"
 STRING = "string"
 ARRAY = "array"
 MAP = "map"
-_COLLECTIONS = (STRING, ARRAY, MAP)
 
 HELM = "helm"
 KUSTOMIZE = "kustomize"
 DIRECTORY = "directory"
 AUTO = "auto"
-
 
 _WORDS = {"ome": "OME", "crds": "CRDs", "podgroups": "PodGroups", "leaderworkersets": "LeaderWorkerSets"}
 

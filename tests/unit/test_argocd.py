@@ -335,7 +335,7 @@ def test_an_output_that_cannot_be_written(server: RepoServer) -> None:
 
 def test_nothing_is_refused(server: RepoServer) -> None:
     server.write(apps__none__README_txt="none")
-    assert refusal(server, app="apps/none").endswith("apps/none renders to nothing; were it deployed, all that it had deployed would be removed")  # fmt: skip
+    assert refusal(server, app="apps/none") == ("1 . renders to nothing; were it deployed, all that it had deployed would be removed")  # fmt: skip
     assert server.generate("apps/none", allow_empty="true") == []
 
 
@@ -372,6 +372,18 @@ def test_two_runs_are_one(server: RepoServer) -> None:
     environ = server.environ("apps/llm", parameters({"ome": "1.2"}))
     first = server.run("apps/llm", environ), server.stderr
     assert (server.run("apps/llm", environ), server.stderr) == first
+
+
+def test_two_failures_are_one(server: RepoServer) -> None:
+    """Argo CD writes them into the Application's status, and each new one is an event."""
+    server.write(apps__llm__Chart_yaml="")
+    program(server, "helm", "")
+    script = server.work.parent / "bin/helm"
+    script.write_text(
+        '#!/bin/sh\nfor last; do :; done\necho "Error: $last/a of $last in ${last%/*}/b and $HOME/c" >&2\nexit 1\n'
+    )
+    assert refusal(server) == "1 helm: a of . in /apps/b and c (exit code 1)"
+    assert server.stderr.splitlines()[1] == "Error: a of . in /apps/b and c"
 
 
 def test_podgroups_are_in_sync_order_before_their_services(server: RepoServer) -> None:
