@@ -26,10 +26,7 @@ def run() -> int:
         if words or completing or (sys.stdin is not None and sys.stdin.isatty()):
             from postrender import cli
 
-            code = cli.run(words)
-            if sys.stdout is not None:
-                sys.stdout.flush()
-            return code
+            return _flushed(cli.run(words))
         import gc
 
         gc.disable()  # nothing here makes cycles, and a stream's nodes are many
@@ -47,6 +44,19 @@ def run() -> int:
         return 130
     except Exception as error:
         return _bug(error)
+
+
+def _flushed(code: int) -> int:
+    """Write out what is left; after a failure to write, which has been said, it fails here once more."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:
+        if code == 0:
+            raise
+    return code
 
 
 def _reader_gone() -> int:

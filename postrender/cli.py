@@ -8,21 +8,27 @@ import sys
 import click
 
 from . import __version__
-from .findings import DONE, INTERRUPTED, REFUSED, SEVERITIES, UNREACHABLE, USAGE
+from .findings import DONE, INTERRUPTED, REFUSED, SEVERITIES, UNREACHABLE, USAGE, WOULD_CHANGE
 from .options import CODES, FILE, FILES, LIST, SWITCH, TABLE, Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import IO, Any, TypeVar
 
     from click.shell_completion import CompletionItem
 
+    from .findings import Finding
+    from .hosts.folder import File
     from .hosts.review import Streams
+    from .sources import Settled
+
+    _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 EPILOG = """\b
 Exit codes:
   0 done   1 refused or invalid input, and nothing is written   2 wrong usage
-  3 a render would change something (diff, check --rendered)
+  3 something would change (diff, check --rendered, and build and patches with --check)
   4 a file could not be read or written   70 a bug of postrender
   130 interrupted   141 the reader of the output went away"""
 
@@ -49,7 +55,9 @@ class _Commands(click.Group):
 
 
 class _Optioned(click.Command):
-    """A command that takes the options of the table, shown under their groups."""
+    """A command that takes the options of the table, shown under their groups; its own come first."""
+
+    title = "Of this command"
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
@@ -62,18 +70,22 @@ class _Optioned(click.Command):
         )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        groups = {option.field: option.group for option in TABLE}
-        sections: dict[str, list[tuple[str, str]]] = {option.group: [] for option in TABLE}
+        groups = {str(param.name): self.title for param in self.params if param.name != "config"}
+        groups |= {option.field: option.group for option in TABLE}
+        titles = [self.title, *(option.group for option in TABLE)]
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in titles}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
                 sections.setdefault(groups.get(str(param.name), "Other"), []).append(record)
         for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
         with formatter.section("Elsewhere"):
             formatter.write_text(
-                "Every option is also a key in the --config FILE, and a variable of the environment: POSTRENDER_STRICT,"
+                "Every option of these groups, from OME to Findings, is also a key in the --config FILE, and a variable"
+                " of the environment: POSTRENDER_STRICT,"
                 " POSTRENDER_OME_VALUES. A flag beats the environment, and that beats the file."
             )
 
@@ -100,6 +112,27 @@ def _option(option: Option) -> click.Option:
         type=click.Path() if option.kind in (FILE, FILES) else str,
         shell_complete=complete if words else None,
     )
+
+
+def _writes(required: bool) -> Callable[[_Command], _Command]:
+    """Return what adds the options of a command that writes a folder."""
+
+    def add(command: _Command) -> _Command:
+        for option in (
+            click.option("--force", is_flag=True, help="Overwrite also files of ours that were edited since."),
+            click.option("--check", is_flag=True, help="Write nothing; print what would change, exit 3 if any."),
+            click.option(
+                "-o",
+                "--output",
+                required=required,
+                metavar="FOLDER",
+                help="The folder to write; what is not ours stays.",
+            ),
+        ):
+            command = option(command)
+        return command
+
+    return add
 
 
 @click.group(
@@ -242,6 +275,180 @@ def _streams() -> Streams:
     )
 
 
+@cli.command(cls=_Optioned, epilog=EPILOG)
+@click.argument("source", type=click.Path())
+@_writes(required=True)
+@click.option("--release-name", "release", default="", metavar="NAME", help="Of a chart: the name of its release.")
+@click.option("-f", "--values", multiple=True, type=click.Path(), metavar="FILE", help="Of a chart: a file of values.")
+@click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Of a chart: a value, as Helm takes it.")
+@click.option("--set-string", "set_strings", multiple=True, metavar="NAME=VALUE", help="Of a chart: a string.")
+@click.option("--kube-version", default="", metavar="VERSION", help="Of a chart: the version of Kubernetes it is for.")
+@click.option("--include-crds", is_flag=True, help="Of a chart: write its definitions too.")
+def build(
+    source: str,
+    output: str,
+    check: bool,
+    force: bool,
+    release: str,
+    values: tuple[str, ...],
+    sets: tuple[str, ...],
+    set_strings: tuple[str, ...],
+    kube_version: str,
+    include_crds: bool,
+    config: str | None,
+    **given: str | bool | Sequence[str] | None,
+) -> int:
+    """Write SOURCE with its gangs as a folder for Git: one file an object.
+
+    SOURCE is a chart (its folder or a .tgz), a kustomization, or a folder of manifests. `helm` or `kustomize` must be
+    on the path, or named by POSTRENDER_HELM or POSTRENDER_KUSTOMIZE.
+
+    \b
+    Example:
+      postrender build ./chart --release-name qwen --output deploy/qwen --ome 1.3
+      postrender build ./chart --release-name qwen --output deploy/qwen --ome 1.3 --check
+    """
+    import gc
+
+    from .hosts import folder, gitops
+    from .renderers import Failed
+
+    gc.disable()  # as in the filter: nothing here makes cycles, and a stream's nodes are many
+    settled = _settled(config, given)
+    if os.path.realpath(source) == os.path.realpath(output):
+        raise click.UsageError(f"{output} is the source itself; name another folder to write")
+    helm = gitops.Helm(release, values, sets, set_strings, kube_version, include_crds)
+    try:
+        built = gitops.build(source, helm, settled.options, os.environ)
+    except gitops.Misuse as error:
+        raise click.UsageError(str(error)) from None
+    except (Failed, folder.Refused) as error:
+        raise _Stopped(str(error), REFUSED) from None
+    if built.said:
+        sys.stderr.write(built.said)
+    _say(built.findings, f"<{source}>", settled)
+    return REFUSED if built.refused else _put(built.files, output, check, force)
+
+
+@cli.command(cls=_Optioned, epilog=EPILOG)
+@click.argument("file", default="-", type=click.Path())
+@click.option("--form", type=click.Choice(["flux", "kustomize"]), required=True, help="Whose patches to make.")
+@_writes(required=False)
+@click.option(
+    "--release-name", "release", default="release-name", metavar="NAME", help="Of Flux: the HelmRelease to patch."
+)
+def patches(
+    file: str,
+    form: str,
+    output: str | None,
+    check: bool,
+    force: bool,
+    release: str,
+    config: str | None,
+    **given: str | bool | Sequence[str] | None,
+) -> int:
+    """Print the change as JSON patches, for Flux or kustomize.
+
+    The change is that of rendering FILE (default: stdin); its PodGroups stand beside the patches. For where no program
+    can run between rendering and applying: a HelmRelease of Flux (--form flux), or a kustomization (--form kustomize,
+    a component). With --output as files of a folder, else as one stream to look at.
+
+    \b
+    Example:
+      helm template qwen ./chart | postrender patches --form flux --release-name qwen --output gangs --ome 1.3
+    """
+    from .hosts import flux
+
+    settled = _settled(config, given)
+    if output is None and (check or force):
+        raise click.UsageError("--check and --force go with --output FOLDER")
+    made = flux.patches(_read(file), settled.options, form, release)
+    _say(made.findings, "<stdin>" if file == "-" else file, settled)
+    if made.refused:
+        return REFUSED
+    if output is not None:
+        return _put(made.files, output, check, force)
+    _print(flux.document(made.files))
+    return DONE
+
+
+class _Stopped(click.ClickException):
+    """Ends a command with a message of ours and an exit code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.exit_code = code  # type: ignore[misc]  # click's own is of the class, for exceptions of one code
+
+    def show(self, file: IO[str] | None = None) -> None:
+        """Write the message as all of ours are written."""
+        (file or sys.stderr).write(f"postrender: error: {self.message}\n")
+
+
+def _settled(config: str | None, given: Mapping[str, str | bool | Sequence[str] | None]) -> Settled:
+    """Return the options that flags, environment and config file come to."""
+    from .sources import Misuse, Unreadable, settle
+
+    try:
+        return settle(flags(config, given), os.environ)
+    except Misuse as error:
+        raise _Stopped(str(error), USAGE) from None
+    except Unreadable as error:
+        raise _Stopped(str(error), UNREACHABLE) from None
+
+
+def _read(file: str) -> bytes:
+    """Return the bytes of a file, or of stdin for `-`."""
+    if file == "-" and sys.stdin is None:
+        raise _Stopped("stdin is closed; give it a pipe, or name a FILE", UNREACHABLE)
+    try:
+        if file == "-":
+            return sys.stdin.buffer.read()
+        with open(file, "rb") as source:
+            return source.read()
+    except OSError as error:
+        raise _Stopped(f"{file}: cannot be read: {error.strerror or error}", UNREACHABLE) from None
+
+
+def _print(data: bytes) -> None:
+    """Write bytes to stdout, or end with a message where they cannot be written."""
+    if sys.stdout is None:
+        raise _Stopped("stdout is closed; give it a pipe or a file", UNREACHABLE)
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _Stopped(f"the output could not be written: {error.strerror or error}", UNREACHABLE) from None
+
+
+def _say(findings: Sequence[Finding], file: str, settled: Settled) -> None:
+    """Write findings to stderr; `file` is what the stream was read from."""
+    from .views.findings import lines
+
+    for line in lines(findings, file, settled.form):
+        sys.stderr.write(line + "\n")
+
+
+def _put(files: Sequence[File], output: str, check: bool, force: bool) -> int:
+    """Write files into a folder, or print what that would change; return the exit code."""
+    from .hosts import folder
+
+    try:
+        if not check:
+            changes = folder.write(output, files, force)
+            click.echo(folder.summary(output, changes))
+            return DONE
+        changes = folder.compare(output, files, force=True)
+    except folder.Refused as error:
+        raise _Stopped(str(error), REFUSED) from None
+    except OSError as error:
+        message = f"{output}: cannot be {'read' if check else 'written'}: {error.strerror or error}"
+        raise _Stopped(message, UNREACHABLE) from None
+    _print(b"".join(line.encode(errors="surrogateescape") + b"\n" for line in folder.diff(output, changes)))
+    return WOULD_CHANGE if changes else DONE
+
+
 @cli.command()
 @click.argument("of", type=click.Choice(["config", "finding", "explanation"]), default="config")
 def schema(of: str) -> None:
@@ -304,6 +511,72 @@ def helm_plugin_install(helm: str) -> int:
         sys.stderr.write(f"postrender: error: {refused}\n")
         return REFUSED
     return DONE
+
+
+@cli.group(context_settings=_SETTINGS, subcommand_metavar="generate | parameters | plugin | path")
+def argocd() -> None:
+    """The plugin for Argo CD, which runs it in a sidecar.
+
+    \b
+    Example:
+      postrender argocd plugin > plugin.yaml
+    """
+
+
+@argocd.command("generate")
+def argocd_generate() -> int:
+    """Render the chart, kustomization or manifests of the working directory, and write what is to be deployed.
+
+    Argo CD calls it. What an Application says comes from ARGOCD_APP_PARAMETERS, what the sidecar is set to from the
+    same variables as for every command, such as POSTRENDER_CONFIG.
+
+    \b
+    Example:
+      ARGOCD_APP_NAME=qwen3 POSTRENDER_OME=1.2 postrender argocd generate
+    """
+    from .hosts import argocd as host
+
+    target = sys.stdout.buffer if sys.stdout is not None else None
+    return host.generate(os.getcwd(), os.environ, target, sys.stderr)
+
+
+@argocd.command("parameters")
+def argocd_parameters() -> None:
+    """Print what an Application can say, as Argo CD takes announcements: a JSON list.
+
+    \b
+    Example:
+      postrender argocd parameters
+    """
+    from .hosts import argocd as host
+
+    click.echo(host.announced())
+
+
+@argocd.command("plugin")
+def argocd_plugin() -> None:
+    """Print plugin.yaml, the file that makes a plugin of a sidecar.
+
+    \b
+    Example:
+      postrender argocd plugin > plugin.yaml
+    """
+    from .hosts import argocd as host
+
+    click.echo(host.plugin(), nl=False)
+
+
+@argocd.command("path")
+def argocd_path() -> None:
+    """Print the folder with patches for the sidecar, settings of Argo CD, and an Application of each kind.
+
+    \b
+    Example:
+      ls "$(postrender argocd path)"
+    """
+    from .hosts import argocd as host
+
+    click.echo(host.folder())
 
 
 @cli.command()

@@ -38,6 +38,7 @@ class Options(Record):
     instances: str = "min"
     replicas: str = ""
     leaderworkersets: bool = False
+    sync_wave: str = ""
     accept: tuple[str, ...] = ()
     strict: bool = False
     origins: tuple[tuple[str, str], ...] = ()
@@ -62,6 +63,7 @@ TEXT = "text"
 VERSION = "version"
 DURATION = "duration"
 NUMBER = "number"
+INTEGER = "integer"
 SWITCH = "switch"
 CHOICE = "choice"
 LIST = "list"
@@ -164,6 +166,13 @@ TABLE = (
         ("policy", "whole"),
     ),
     Option("leaderworkersets", SWITCH, _GANGS, "", "Gang the LeaderWorkerSets of the stream too, from any chart."),
+    Option(
+        "sync-wave",
+        INTEGER,
+        _GANGS,
+        "N",
+        "The Argo CD sync wave of PodGroups whose service has none, such as -1: they are there before their service.",
+    ),
     Option(
         "scheduler-name",
         TEXT,

@@ -18,10 +18,12 @@ from .options import (
     DURATION,
     FILE,
     FILES,
+    INTEGER,
     LIST,
     NUMBER,
     SWITCH,
     TABLE,
+    TEXT,
     VERSION,
     Form,
     Option,
@@ -42,7 +44,7 @@ PREFIX = "POSTRENDER_"
 CONFIG = "config"
 _CONFIG_NAME = PREFIX + "CONFIG"
 # Read elsewhere.
-_OTHERS = (_CONFIG_NAME, PREFIX + "DEBUG")
+_OTHERS = (_CONFIG_NAME, PREFIX + "DEBUG", PREFIX + "HELM", PREFIX + "KUSTOMIZE")
 # What Kubernetes puts into every pod for a Service named postrender or postrender-*.
 _LINKS = ("_SERVICE_HOST", "_SERVICE_PORT", "_PORT")
 _MOST_SPARES = 1_000
@@ -72,14 +74,15 @@ class Given(Record):
     folder: str = ""
 
 
-def settle(flags: Mapping[str, Words], environ: Mapping[str, str]) -> Settled:
+def settle(flags: Mapping[str, Words], environ: Mapping[str, str], host: Mapping[str, Given] = {}) -> Settled:
     """Return the options that flags, environment and config file come to.
 
-    `flags` are those of the command line by the names of the table, and `config`. Raises Misuse or Unreadable.
+    `flags` are those of the command line by the names of the table, and `config`; `host` is what a host was told in its
+    own way, and wins over all. Raises Misuse or Unreadable.
     """
     _check_names(environ)
     config = _one(flags.get(CONFIG)) or environ.get(_CONFIG_NAME, "")
-    layers = [dict(_from_flags(flags)), dict(_from_environment(environ)), _from_file(config) if config else {}]
+    layers = [host, dict(_from_flags(flags)), dict(_from_environment(environ)), _from_file(config) if config else {}]
     values: dict[str, Any] = {}
     origins = []
     for option in TABLE:
@@ -96,7 +99,7 @@ def _check_names(environ: Mapping[str, str]) -> None:
     for name in sorted(environ):
         ours = name.startswith(PREFIX) and environ[name] and not any(link in name for link in _LINKS)
         if ours and name not in known and name not in _OTHERS:
-            raise Misuse(f"{name}: there is no such option{_meant(name, known)}")
+            raise Misuse(f"{name}: there is no such option{meant(name, known)}")
 
 
 def _from_flags(flags: Mapping[str, Words]) -> Iterator[tuple[str, Given]]:
@@ -138,7 +141,7 @@ def _map(root: tree.Node | None) -> list[tuple[str, Words, int]]:
     written = []
     for name, at in view.own_keys():
         if name not in options:
-            raise tree.Unfit("", at, f"{name}: there is no such option{_meant(name, options)}", "")
+            raise tree.Unfit("", at, f"{name}: there is no such option{meant(name, options)}", "")
         found = _written(view, options[name])
         if found is not None:
             written.append((name, *found))
@@ -189,7 +192,7 @@ def _split(words: Words) -> tuple[str, ...]:
 def _codes(codes: tuple[str, ...]) -> tuple[str, ...]:
     for code in codes:
         if code not in SEVERITIES:
-            raise ValueError(f"{code!r} is no finding{_meant(code, SEVERITIES)}")
+            raise ValueError(f"{code!r} is no finding{meant(code, SEVERITIES)}")
         if SEVERITIES[code] == ERROR and code not in ACCEPTABLE:
             raise ValueError(f"{code!r} cannot be accepted: there would be no sound output")
     return codes
@@ -216,6 +219,13 @@ def _number(_: Option, word: str) -> int:
     return int(word)
 
 
+def _integer(_: Option, word: str) -> str:
+    digits = word.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 9):
+        raise ValueError(f"{word!r} is no integer; write one such as -1")
+    return str(int(word))
+
+
 def _switch(_: Option, word: str) -> bool:
     if word not in ("true", "false", "1", "0"):
         raise ValueError(f"{word!r}: write true or false")
@@ -234,7 +244,15 @@ def _text(_: Option, word: str) -> str:
     return word
 
 
-_PARSERS = {VERSION: _version, DURATION: _duration, NUMBER: _number, SWITCH: _switch, CHOICE: _choice, "text": _text}
+_PARSERS = {
+    VERSION: _version,
+    DURATION: _duration,
+    NUMBER: _number,
+    INTEGER: _integer,
+    SWITCH: _switch,
+    CHOICE: _choice,
+    TEXT: _text,
+}
 
 
 def _joined(given: Given, path: str) -> str:
@@ -269,7 +287,8 @@ def _bytes(path: str) -> bytes:
         raise Unreadable(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def _meant(name: str, known: Mapping[str, Any] | set[str]) -> str:
+def meant(name: str, known: Mapping[str, Any] | set[str]) -> str:
+    """Return what to add to a message about an unknown name: the known one that is nearest, or nothing."""
     import difflib
 
     # What all of them begin with would make every name look near.

@@ -159,3 +159,14 @@ def test_a_resource_list_loads_no_command_line():
     names = loaded(stdin)
     assert "postrender.manifests.edit" in names
     assert not {"click", "jsonpatch", "kubernetes", "typing", "dataclasses"} & names
+
+
+def test_a_build_loads_no_patches(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/service.yaml").write_bytes(SERVICE)
+    names = loaded(b"", "build", str(tmp_path / "in"), "--output", str(tmp_path / "out"))
+    assert (tmp_path / "out/kustomization.yaml").exists()
+    assert "postrender.hosts.folder" in names
+    assert (
+        not {"jsonpatch", "kubernetes", "json", "difflib", "postrender.hosts.flux", "postrender.hosts.argocd"} & names
+    )

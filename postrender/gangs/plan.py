@@ -125,7 +125,7 @@ class _Planner:
 
     def pod_group(self, gang: Gang) -> None:
         """Add the PodGroup of a gang, or compare it with the one that stands there."""
-        wanted = podgroup.value(gang)
+        wanted = podgroup.value(gang, self.world.options.sync_wave)
         workload = gang.workload
         namespace = self.world.namespace(workload)
         where = (namespace, gang.name)
@@ -148,7 +148,7 @@ class _Planner:
         elif podgroup.equal(found.value, wanted):
             pass
         elif found.made_for == podgroup.made_for(workload):
-            self.changes.append(Replace(found.spot, podgroup.value(gang, found.filename)))
+            self.changes.append(Replace(found.spot, podgroup.value(gang, self.world.options.sync_wave, found.filename)))
         else:
             why = f"it was made for {found.made_for}" if found.made_for else podgroup.difference(found.value, wanted)
             self.conflict(gang, found, why, "remove or rename it, or make it what the service needs")

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from .shapes.shape import Gang
 
 
-def value(gang: Gang, filename: str = "") -> Pairs:
+def value(gang: Gang, wave: str = "", filename: str = "") -> Pairs:
     """Return the PodGroup of a gang: the fields that OME writes and our annotations, nothing a controller would.
 
-    `filename` is the template that Helm 4 says it is from, if it is not to be its service's.
+    `wave` is its Argo CD sync wave where its service implies none, `filename` the template that Helm 4 says it is from,
+    if it is not to be its service's.
     """
     workload = gang.workload
     metadata: list[tuple[str, Value]] = [("name", gang.name)]
@@ -33,6 +34,9 @@ def value(gang: Gang, filename: str = "") -> Pairs:
         if filename:
             implied[keys.FILENAME] = filename
         annotations.extend(_implied(implied))
+    # Where there is no wave, Argo CD takes the weight of a hook for one.
+    if wave and not {_WAVE, _HOOK} & dict(annotations).keys():
+        annotations.append((_WAVE, wave))
     metadata.append(("annotations", tuple(annotations)))
     spec: list[tuple[str, Value]] = [("minMember", gang.min_member)]
     if gang.schedule_timeout_seconds is not None:
@@ -74,13 +78,15 @@ def _kept(text: str) -> str:
     return ",".join(option for option in options if option in ("Prune=false", "Delete=false"))
 
 
+_HOOK = "helm.sh/hook"
+_WAVE = "argocd.argoproj.io/sync-wave"
 _IMPLIED: dict[str, Callable[[str], str]] = {
-    "helm.sh/hook": _same,
+    _HOOK: _same,
     "helm.sh/hook-weight": _weight_before,
     "helm.sh/hook-delete-policy": _same,
     "helm.sh/hook-output-log-policy": _same,
     "helm.sh/resource-policy": _same,
-    "argocd.argoproj.io/sync-wave": _wave_before,
+    _WAVE: _wave_before,
     "argocd.argoproj.io/sync-options": _kept,
     keys.FILENAME: _same,
 }
@@ -89,7 +95,7 @@ IMPLYING = tuple(_IMPLIED)
 
 def _implied(said: dict[str, str]) -> list[tuple[str, str]]:
     """Return the annotations that those of a service imply; a hook without a weight has 0."""
-    if "helm.sh/hook" in said:
+    if _HOOK in said:
         said.setdefault("helm.sh/hook-weight", "0")
     implied = ((key, imply(said[key])) for key, imply in _IMPLIED.items() if key in said)
     return [(key, text) for key, text in implied if text]

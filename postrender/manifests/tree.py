@@ -238,6 +238,67 @@ def head(data: bytes) -> Head | None:
     return Head(found["apiVersion"], found["kind"])
 
 
+class Identity(Record):
+    """Who an object says it is; empty where it does not say."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+
+_SAYS = {"/apiVersion": "api_version", "/kind": "kind", "metadata/namespace": "namespace", "metadata/name": "name"}
+
+
+def identity(data: bytes) -> Identity | None:
+    """Return who the object of a document says it is, from as little of it as says so; None where there is no object.
+
+    Only a look, for telling objects apart: of a key that stands twice the first counts, and what an alias or a merge
+    key brings in is not seen. What follows may be no YAML.
+    """
+    parse = _parser(data)
+    depth = 0
+    keys = [True, True, True]  # at each depth, whether a key comes next
+    last = ["", "", ""]  # and the key before what comes
+    above = ""
+    found: dict[str, str] = {}
+    ended = False  # the map of metadata
+    root = False
+    try:
+        while not (ended and "api_version" in found and "kind" in found):
+            event = parse()
+            kind = type(event)
+            if kind is MappingStartEvent or kind is SequenceStartEvent:
+                depth += 1
+                root = True
+                if depth == 1 and kind is SequenceStartEvent:
+                    break
+                if depth == 2:
+                    above = (kind is MappingStartEvent and not keys[1] and last[1]) or "-"
+                    keys[2] = True
+                continue
+            if kind is MappingEndEvent or kind is SequenceEndEvent:
+                depth -= 1
+                ended = ended or (depth == 1 and above == "metadata")
+            elif kind is StreamEndEvent:
+                break
+            elif kind is not ScalarEvent and kind is not AliasEvent:
+                continue
+            text = event.value if kind is ScalarEvent else ""
+            if depth == 0:
+                root = root or kind is AliasEvent or not is_null(text) or event.style != ""
+            elif depth < 3:
+                if not keys[depth] and text:
+                    field = _SAYS.get(f"{above if depth == 2 else ''}/{last[depth]}")
+                    if field is not None:
+                        found.setdefault(field, text)
+                last[depth] = text if keys[depth] else ""
+                keys[depth] = not keys[depth]
+    except YAMLError as error:
+        raise _unreadable(error, data) from None
+    return Identity(*(found.get(field, "") for field in Identity._fields)) if root else None
+
+
 def aliased(data: bytes) -> frozenset[int]:
     """Return where the anchored nodes start that some alias in the document stands for."""
     if b"&" not in data or b"*" not in data:

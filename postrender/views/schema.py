@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..findings import ACCEPTABLE, ERROR, NOTE, SEVERITIES, WARNING
 from ..gangs.keys import OUR_VERSION
 from ..gangs.reasons import NAMES
-from ..options import CHOICE, CODES, DURATION, FILES, LIST, NUMBER, SWITCH, TABLE, VERSION
+from ..options import CHOICE, CODES, DURATION, FILES, INTEGER, LIST, NUMBER, SWITCH, TABLE, VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,6 +130,8 @@ def _of(option: Option) -> dict[str, Any]:
         return {"enum": list(option.choices)}
     if option.kind == NUMBER:
         return {"type": "integer", "minimum": 0, "maximum": 1000}
+    if option.kind == INTEGER:
+        return {"type": "integer"}
     if option.kind == SWITCH:
         return {"type": "boolean"}
     if option.kind == VERSION:

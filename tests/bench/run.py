@@ -276,11 +276,7 @@ def under_helm(setting: Setting, turns: int) -> list[Line]:
     if not setting.installed:
         return []
     chart, plugins = setting.scratch / "chart", setting.scratch / "plugins"
-    (chart / "templates").mkdir(parents=True, exist_ok=True)
-    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: bench\nversion: 0.1.0\n")
-    documents = Path(stream("mix", 5_000)).read_text().split("\n---\n")
-    for start in range(0, len(documents), 100):  # Helm takes no single file of this size
-        (chart / f"templates/{start:04}.yaml").write_text("\n---\n".join(documents[start : start + 100]) + "\n")
+    write_chart(chart, Path(stream("mix", 5_000)).read_text().split("\n---\n"))
     given, finished = setting.scratch / "given.yaml", setting.scratch / "finished.yaml"
     for name, script in (("keep", f"tee {given}"), ("print", f"cat {finished}")):
         (plugins / name).mkdir(parents=True, exist_ok=True)
@@ -308,6 +304,33 @@ def under_helm(setting: Setting, turns: int) -> list[Line]:
     return [in_time(7, "Helm 4, 5,000 documents", "the same, printing the output", mine, printed, 1.15)]
 
 
+def into_a_folder(setting: Setting, turns: int) -> list[Line]:
+    """Measures `build` of a chart into a new folder each time against `helm template` of the chart alone."""
+    if not setting.installed:
+        return []
+    chart = setting.scratch / "thousand"
+    write_chart(chart, Path(stream("mix", 1_000)).read_text().split("\n---\n"))
+    helm, built = program(setting, "helm-4.3"), setting.scratch / "built"
+    words = (*setting.ours, "build", str(chart), "--release-name", "bench", "--output")
+    script = f'POSTRENDER_HELM={helm} exec "$@" {built}/$$'  # another folder for each process
+    ours = Command("postrender build", ("/bin/sh", "-c", script, "sh", *words))
+    theirs = Command("helm template", ("/bin/sh", "-c", 'exec "$@"', "sh", helm, "template", "bench", str(chart)))
+    measure(ours)
+    groups = sum(1 for _ in built.glob("*/podgroup-*"))
+    if groups != 93:
+        raise FailedError(f"postrender made {groups} PodGroups of 93 in a folder")
+    mine, template = in_turns([ours, theirs], turns)
+    return [in_time(8, "build, 1,000 objects", "helm template", mine, template, 2)]
+
+
+def write_chart(chart: Path, documents: Sequence[str]) -> None:
+    """Writes a chart whose templates are these documents; Helm takes no file of more than some megabytes."""
+    (chart / "templates").mkdir(parents=True, exist_ok=True)
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: bench\nversion: 0.1.0\n")
+    for start in range(0, len(documents), 100):
+        (chart / f"templates/{start:04}.yaml").write_text("\n---\n".join(documents[start : start + 100]) + "\n")
+
+
 ROWS: dict[int, Callable[[Setting, int], list[Line]]] = {
     1: nothing_of_interest,
     2: against_kustomize,
@@ -316,6 +339,7 @@ ROWS: dict[int, Callable[[Setting, int], list[Line]]] = {
     5: services_alone,
     6: growth,
     7: under_helm,
+    8: into_a_folder,
 }
 
 TITLES = ("row", "what", "peer", "ours", "peer's", "ratio min / median / max", "budget", "")

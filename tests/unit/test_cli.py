@@ -63,3 +63,13 @@ def test_version():
     done = run("version")
     assert done.stdout.startswith(f"postrender {postrender.__version__} (PyYAML ".encode())
     assert b"libyaml 0." in done.stdout
+
+
+def test_a_full_disk_is_said_once():
+    """A small output fails when it is flushed, and then with every flush."""
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [SCRIPT, "render", "-"], input=b"kind: A", stdout=full, stderr=subprocess.PIPE, env={}, check=False
+        )
+    assert done.returncode == 4
+    assert done.stderr == b"postrender: error: the output could not be written: No space left on device\n"

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from postrender import options, sources
-from postrender.options import CHOICE, CODES, DURATION, FILE, FILES, LIST, NUMBER, SECOND, SWITCH, TABLE, VERSION
+from postrender.options import (
+    CHOICE,
+    CODES,
+    DURATION,
+    FILE,
+    FILES,
+    INTEGER,
+    LIST,
+    NUMBER,
+    SECOND,
+    SWITCH,
+    TABLE,
+    VERSION,
+)
 from postrender.views import schema
 
 if TYPE_CHECKING:
@@ -21,6 +34,7 @@ WORDS: dict[str, tuple[tuple[str, Any], ...]] = {
     VERSION: (("1.3", "1.3"), ("v1.4.2", "v1.4.2"), ("2.0.0-rc1", "2.0.0-rc1")),
     DURATION: (("90s", 90 * SECOND), ("1h30m", 5400 * SECOND), ("0", 0)),
     NUMBER: (("1", 1), ("2", 2), ("1000", 1000)),
+    INTEGER: (("-1", "-1"), ("0", "0"), ("-007", "-7")),
     LIST: (("a", ("a",)), ("b, c", ("b", "c")), ("d", ("d",))),
     CODES: (("name-too-long", ("name-too-long",)), ("ome-not-said", ("ome-not-said",)), ("podgroup-crd-missing",) * 2),
     "text": (("a", "a"), ("b", "b"), ("c", "c")),

@@ -10,7 +10,7 @@ import pytest
 
 from postrender import sources
 from postrender.findings import SEVERITIES, Finding, Place, Ref
-from postrender.options import DURATION, NUMBER, SWITCH, TABLE
+from postrender.options import DURATION, INTEGER, NUMBER, SWITCH, TABLE
 from postrender.views import findings, schema
 
 PROPERTIES: dict[str, dict[str, Any]] = schema.config()["properties"]
@@ -52,6 +52,10 @@ def test_the_schema_takes_the_words_that_the_program_takes(option: Any) -> None:
         assert [taken(option.name, str(number)) for number in (said["minimum"], said["maximum"])] == [True, True]
         assert not taken(option.name, str(said["minimum"] - 1))
         assert not taken(option.name, str(said["maximum"] + 1))
+    elif option.kind == INTEGER:
+        assert said == {"type": "integer", "description": option.help}
+        words = ("-1", "0", "7", "1.5", "-", "+1", "1" * 10)
+        assert [word for word in words if taken(option.name, word)] == ["-1", "0", "7"]
     elif option.kind == SWITCH:
         assert said["type"] == "boolean"
         assert [taken(option.name, word) for word in ("true", "false", "maybe")] == [True, True, False]
