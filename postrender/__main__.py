@@ -25,9 +25,11 @@ def run() -> int:
         completing = "_POSTRENDER_COMPLETE" in os.environ  # a shell asks what could follow
         if words or completing or (sys.stdin is not None and sys.stdin.isatty()):
             from postrender import cli
+            from postrender.findings import UNREACHABLE
 
             code = cli.run(words)
-            if sys.stdout is not None:
+            # What could not be written is still there, and cannot be written now.
+            if sys.stdout is not None and code != UNREACHABLE:
                 sys.stdout.flush()
             return code
         import gc
