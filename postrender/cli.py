@@ -38,8 +38,18 @@ _COMPLETE = "_POSTRENDER_COMPLETE"
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
+class _ReaderGone(Exception):  # noqa: N818 - it is told apart from a failure by that
+    """A broken pipe on its way past click, which would make exit code 1 of it."""
+
+
 class _Commands(click.Group):
     """A group whose default command is `render`, so that `postrender FILE` works as `postrender render FILE`."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _ReaderGone from None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
@@ -55,9 +65,7 @@ class _Commands(click.Group):
 
 
 class _Optioned(click.Command):
-    """A command that takes the options of the table, shown under their groups; its own come first."""
-
-    title = "Of this command"
+    """A command that takes the options of the table, shown under their groups below its own."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
@@ -70,14 +78,13 @@ class _Optioned(click.Command):
         )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        groups = {str(param.name): self.title for param in self.params if param.name != "config"}
-        groups |= {option.field: option.group for option in TABLE}
-        titles = [self.title, *(option.group for option in TABLE)]
-        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in titles}
+        groups = {option.field: option.group for option in TABLE}
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *groups.values(), "Other")}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
-                sections.setdefault(groups.get(str(param.name), "Other"), []).append(record)
+                title = "Other" if {"--config", "--help"} & {*param.opts} else "Options"
+                sections[groups.get(str(param.name), title)].append(record)
         for title, records in sections.items():
             if records:
                 with formatter.section(title):
@@ -157,10 +164,13 @@ def cli() -> None:
     """
 
 
-@cli.command(cls=_Optioned, epilog=EPILOG)
+@cli.command(cls=_Optioned, epilog=EPILOG, short_help="Render a stream to stdout; the default command.")
 @click.argument("file", default="-", type=click.Path())
 def render(file: str, config: str | None, **given: str | bool | Sequence[str] | None) -> int:
     """Render FILE (default: stdin) to stdout. This is the default command.
+
+    Out come the same bytes with a PodGroup for each gang, the pod-group label on its pods, and a scheduler name where
+    one is asked for. What is found goes to stderr; after an error nothing is written.
 
     \b
     Example:
@@ -218,7 +228,7 @@ def check(
     return host.check(files, rendered, flags(config, given), _streams())
 
 
-@cli.command(cls=_Optioned, epilog=EPILOG)
+@cli.command(cls=_Optioned, epilog=EPILOG, short_help="Show what a render would change, as a diff.")
 @click.argument("file", default="-", type=click.Path())
 def diff(file: str, config: str | None, **given: str | bool | Sequence[str] | None) -> int:
     """Show what a render would change in FILE (default: stdin), as a unified diff; exit 3 if anything.
@@ -228,14 +238,14 @@ def diff(file: str, config: str | None, **given: str | bool | Sequence[str] | No
 
     \b
     Example:
-      helm template qwen ./chart | postrender diff --ome 1.3
+      helm template qwen ./chart | postrender diff --spares 1
     """
     from .hosts import review as host
 
     return host.diff(file, flags(config, given), _streams())
 
 
-@cli.command(cls=_Optioned, epilog=EPILOG)
+@cli.command(cls=_Optioned, epilog=EPILOG, short_help="Explain each gang, its pods, and why it is so.")
 @click.argument("file", default="-", type=click.Path())
 @click.option(
     "--object", "wanted", metavar="KIND/NAME", default="", help="Explain this one only, or KIND/NAMESPACE/NAME."
@@ -449,7 +459,7 @@ def _put(files: Sequence[File], output: str, check: bool, force: bool) -> int:
     return WOULD_CHANGE if changes else DONE
 
 
-@cli.command()
+@cli.command(short_help="Print a JSON schema.")
 @click.argument("of", type=click.Choice(["config", "finding", "explanation"]), default="config")
 def schema(of: str) -> None:
     """Print the JSON schema of a config file, of a finding in `--format json`, or of an explanation.
@@ -469,7 +479,12 @@ def schema(of: str) -> None:
     )
 
 
-@cli.group("helm-plugin", context_settings=_SETTINGS, subcommand_metavar="path | install")
+@cli.group(
+    "helm-plugin",
+    context_settings=_SETTINGS,
+    subcommand_metavar="path | install",
+    short_help="The plugin for Helm 4.",
+)
 def helm_plugin() -> None:
     """The plugin for Helm 4, which runs a post-renderer only as one. Helm 3 needs none.
 
@@ -479,7 +494,7 @@ def helm_plugin() -> None:
     """
 
 
-@helm_plugin.command("path")
+@helm_plugin.command("path", short_help="Print the plugin's folder.")
 def helm_plugin_path() -> None:
     """Print the plugin's folder, for `helm plugin install` or as HELM_PLUGINS.
 
@@ -579,7 +594,7 @@ def argocd_path() -> None:
     click.echo(host.folder())
 
 
-@cli.command()
+@cli.command(short_help="Print the admission policy of --replicas policy.")
 @click.option("--kube-version", metavar="VERSION", help="The version of Kubernetes, such as 1.36.")
 def policy(kube_version: str | None) -> int:
     """Print the admission policy that `--replicas policy` needs, once for a cluster.
@@ -604,7 +619,7 @@ def policy(kube_version: str | None) -> int:
 _SHELLS = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/postrender.fish"}
 
 
-@cli.command()
+@cli.command(short_help="Print the completion for a shell.")
 @click.argument("shell", type=click.Choice(list(_SHELLS)))
 def completion(shell: str) -> None:
     """Print the completion of the command line for a shell.
@@ -621,9 +636,14 @@ def completion(shell: str) -> None:
     click.echo(made(cli, {}, "postrender", _COMPLETE).source())
 
 
-@cli.command()
+@cli.command(short_help="Print the version.")
 def version() -> None:
-    """Print the version of postrender and of what it is built on."""
+    """Print the version of postrender and of what it is built on: a report of a bug begins with it.
+
+    \b
+    Example:
+      postrender version
+    """
     import yaml
 
     libyaml = yaml._yaml.get_version_string() if yaml.__with_libyaml__ else "missing"
@@ -657,4 +677,6 @@ def run(words: list[str]) -> int:
         return _shown(f"postrender: error: {error.format_message()}", error.exit_code)
     except click.Abort:
         return INTERRUPTED
+    except _ReaderGone:
+        raise BrokenPipeError from None
     return result if isinstance(result, int) else DONE

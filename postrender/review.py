@@ -161,7 +161,8 @@ def check(data: bytes, options: Options = DEFAULTS, rendered: bool = False) -> C
     findings = compared.findings
     if rendered:
         changes = _changes(found, planned) if compared.changed else ()
-        findings += (*changes, *_across(data, options))
+        said = set(findings)  # what cannot be read is met twice
+        findings += (*changes, *(one for one in _across(data, options) if one not in said))
     elif not compared.refused:
         across = _across(b"".join(piece.new for piece in compared.pieces), options)
         findings += tuple(_moved(finding, compared.pieces) for finding in across)

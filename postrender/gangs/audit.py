@@ -114,7 +114,7 @@ class _Auditor:
                 )
                 remedy = "name one that does, or say that this one does (--gang-scheduler)"
                 self.say("no-gang-scheduler", message, remedy, one.ref, member.field, one.spot, member.label.at)
-            if one.waits is not None and "deadlock-shape" not in self.options.accept:
+            if one.waits is not None:
                 self.waits(one, *one.waits)
 
     def waits(self, one: Labelled, field: str, at: int, why: str) -> None:

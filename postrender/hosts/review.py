@@ -9,7 +9,7 @@ from ..findings import DONE, ERROR, REFUSED, UNREACHABLE, USAGE, WARNING, WOULD_
 from ..manifests.stream import BOM
 from ..options import Source
 from ..sources import Misuse, Unreadable, files, settle
-from ..views.findings import lines
+from ..views.findings import lines, printable
 from .filter import STDIN
 
 TYPE_CHECKING = False
@@ -223,5 +223,5 @@ def _read(names: Sequence[str], streams: Streams) -> list[Source]:
 
 
 def _stop(stopped: _Stopped, streams: Streams) -> int:
-    streams.say(f"postrender: error: {stopped}")
+    streams.say(printable(f"postrender: error: {stopped}"))
     return stopped.code

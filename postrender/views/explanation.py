@@ -24,12 +24,19 @@ _MOST = 20
 
 def text(explanation: Explanation, file: str) -> Iterator[str]:
     """Yield the lines; `file` is what the stream was read from."""
-    first = True
-    for subject in explanation.subjects:
-        if not first:
+    blank = False
+    for line in _lines(explanation, file):
+        if line and blank:
             yield ""
-        first = False
+        blank = not line
+        if line:
+            yield line
+
+
+def _lines(explanation: Explanation, file: str) -> Iterator[str]:
+    for subject in explanation.subjects:
         yield from map(said.printable, _subject(subject, file))
+        yield ""
     if not (explanation.subjects or explanation.findings):
         yield NOTHING
     yield from _said(explanation.findings, file, "")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Draw = Any  # hypothesis' draw
 Said = tuple[str, str]
 
-DRAWS = FUZZ or 80
+DRAWS = FUZZ or 60
 TALLY = Tally(f"check on a render's output, seed {SEED}")
 # Shares of the draws, so that the test stays about what it is about.
 LEAST_RENDERED, LEAST_GANGS = 0.5, 0.25
