@@ -157,10 +157,29 @@ def flags(config: str | None, given: Mapping[str, str | bool | Sequence[str] | N
     return words
 
 
+@cli.command(cls=_Optioned, epilog=EPILOG)
+def krm(config: str | None, **given: str | bool | Sequence[str] | None) -> int:
+    """Be a KRM function: a ResourceList on stdin, the ResourceList on stdout, findings as its results.
+
+    So does `postrender` without arguments where a ResourceList comes; this command takes nothing else. Options also
+    come from the list's functionConfig: kind Gangs of postrender/v1alpha1, under `spec`.
+
+    \b
+    Example (exec of a transformer, kustomize 5.7 and later):
+      exec: {path: postrender, args: [krm]}
+    """
+    from .hosts import filter as host
+    from .hosts import krm as function
+
+    source = sys.stdin.buffer if sys.stdin is not None else None
+    target = sys.stdout.buffer if sys.stdout is not None else None
+    return host.run(host.STDIN, source, target, sys.stderr, flags(config, given), function.run)
+
+
 @cli.command()
-@click.argument("of", type=click.Choice(["config", "finding"]), default="config")
+@click.argument("of", type=click.Choice(["config", "functionconfig", "finding"]), default="config")
 def schema(of: str) -> None:
-    """Print the JSON schema of a config file, or of a finding in `--format json`.
+    """Print the JSON schema of a config file, of a KRM functionConfig, or of a finding in `--format json`.
 
     \b
     Example:
@@ -170,7 +189,8 @@ def schema(of: str) -> None:
 
     from .views import schema as schemas
 
-    click.echo(json.dumps({"config": schemas.config, "finding": schemas.finding}[of](), indent=2))
+    makers = {"config": schemas.config, "functionconfig": schemas.function_config, "finding": schemas.finding}
+    click.echo(json.dumps(makers[of](), indent=2))
 
 
 @cli.group("helm-plugin", context_settings=_SETTINGS, subcommand_metavar="path | install")

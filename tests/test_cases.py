@@ -312,7 +312,15 @@ def test_the_meaning_is_that_of_the_input_and_the_changes(case: Case, order: str
         meant = [reading_of(case.data, number, order) for number in range(len(stream.cut(case.data)))]
         wanted = merged(case, meant, reading.model_meaning, set_meaning, (reading.STR, "items"))
         seen = [reading_of(case.output, number, order) for number in range(len(stream.cut(case.output)))]
-        assert flat(seen) == flat(wanted), case.why
+        assert without_results(flat(seen)) == without_results(flat(wanted)), case.why
+
+
+def without_results(documents: list[Any]) -> list[Any]:
+    """What a function is told of the items is no part of them; a case shows it in what is expected."""
+    for root in documents:
+        if isinstance(root, dict) and root.get((reading.STR, "kind")) == (reading.STR, objects.RESOURCE_LIST):
+            root.pop((reading.STR, "results"), None)
+    return documents
 
 
 def reading_of(data: bytes, number: int, order: str) -> list[Any]:

@@ -24,6 +24,7 @@ LAYERS = [
 ]
 # Inside manifests, from the top down.
 MANIFESTS = [
+    "inflate",
     "edit",
     "editor",
     "readback",

@@ -25,6 +25,8 @@ LIFECYCLE = "lifecycle"
 # What we write about a cluster ourselves.
 OUR_VERSION = "postrender/v1alpha1"
 CLUSTER = "Cluster"
+# The functionConfig of a KRM function.
+GANGS = "Gangs"
 
 # What a span must contain for it to matter; see stream.is_quiet.
 NEEDLES = (INFERENCE_SERVICE.encode(), INFERENCE_REPLICA.encode(), POD_GROUP_KIND.encode())

@@ -17,9 +17,12 @@ from ..manifests.stream import is_quiet
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import BinaryIO, TextIO
+    from typing import BinaryIO, TextIO, TypeAlias
 
     from ..sources import Settled
+
+    # Takes what a stream is called, its bytes, where to write, how to say something, and flags; returns the exit code.
+    Host: TypeAlias = Callable[[str, bytes, BinaryIO, Callable[[str], None], Mapping[str, str | Sequence[str]]], int]
 
 STDIN = "<stdin>"
 
@@ -58,14 +61,16 @@ def run(
     target: BinaryIO | None,
     errors: TextIO | None,
     flags: Mapping[str, str | Sequence[str]] | None = None,
+    only: Host | None = None,
 ) -> int:
     """Read `source` to its end, write the result to `target`, say what is to be said on `errors`; return the exit code.
 
-    `flags` are options of the command line by name; others come from the environment. Nothing is written to `target`
-    unless all of it can be. A reader that has gone away raises BrokenPipeError.
+    `flags` are options of the command line by name; others come from the environment. `only` does the work, where that
+    is not for the stream to decide. Nothing is written to `target` unless all of it can be. A reader that has gone away
+    raises BrokenPipeError.
     """
     said = _Errors(errors)
-    code = _run(file, source, target, said.write, flags or {})
+    code = _run(file, source, target, said.write, flags or {}, only)
     if code == DONE or target is None or not in_helm_4(os.environ):
         return code
     target.write(shown_by_helm_4(said.first))
@@ -79,6 +84,7 @@ def _run(
     target: BinaryIO | None,
     say: Callable[[str], None],
     flags: Mapping[str, str | Sequence[str]],
+    only: Host | None,
 ) -> int:
     settled: Settled | None = None
     if flags or any(name.startswith("POSTRENDER_") for name in os.environ) or "KUBE_API_VERSIONS" in os.environ:
@@ -88,10 +94,7 @@ def _run(
             settled = settle(flags, os.environ)
         except Misuse as error:
             say(f"postrender: error: {error}\n")
-            return USAGE
-        except Unreadable as error:
-            say(f"postrender: error: {error}\n")
-            return UNREACHABLE
+            return UNREACHABLE if isinstance(error, Unreadable) else USAGE
     if source is None or target is None:
         what = (
             "stdin is closed; give it a pipe, or name a FILE"
@@ -105,6 +108,13 @@ def _run(
     except OSError as error:
         say(f"postrender: error: {file}: cannot be read: {error.strerror or error}\n")
         return UNREACHABLE
+    if only is not None:
+        return only(file, data, target, say, flags)
+    if b"ResourceList" in data:
+        from . import krm
+
+        if krm.is_call(data):
+            return krm.run(file, data, target, say, flags)
     asked = settled is not None and settled.options.leaderworkersets
     if asked or not is_quiet(data, NEEDLES):
         try:
@@ -124,6 +134,11 @@ def _run(
         data = rendered.data
     if not data.strip() and in_helm_4(os.environ):
         data = _NOTHING
+    return written(data, target, say)
+
+
+def written(data: bytes, target: BinaryIO, say: Callable[[str], None], code: int = DONE) -> int:
+    """Write the output; return `code`, or another where it cannot be. A reader that has gone raises BrokenPipeError."""
     try:
         target.write(data)
         target.flush()
@@ -132,4 +147,4 @@ def _run(
     except OSError as error:
         say(f"postrender: error: the output could not be written: {error.strerror or error}\n")
         return UNREACHABLE
-    return DONE
+    return code
