@@ -56,6 +56,17 @@ FILENAME = "postrenderer.helm.sh/postrender-filename"
 INHERIT_FROM = "ome.io/inherit-from"
 # kustomize writes down what an object was called before.
 PREVIOUS_NAMES = "internal.config.kubernetes.io/previousNames"
+# What is marked so, but with "false", is for tools alone: kustomize drops it at the end, kpt never applies it.
+LOCAL_CONFIG = "config.kubernetes.io/local-config"
+# Annotations by which kustomize and kpt know an object again: an item keeps them, and no new one has any.
+BOOKKEEPING = (
+    "internal.config.kubernetes.io/",
+    "config.kubernetes.io/",
+    "config.k8s.io/",
+    "alpha.config.kubernetes.io/",
+    "kustomize.config.k8s.io/",
+    "internal.kpt.dev/",
+)
 
 # By this annotation we know a PodGroup as our own.
 MADE_FOR = "postrender/for"
