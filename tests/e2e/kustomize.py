@@ -31,8 +31,8 @@ FUNCTION = "config.kubernetes.io/function"
 LOCAL = "config.kubernetes.io/local-config"
 LABEL = "scheduling.x-k8s.io/pod-group"
 
-# What every small service here is warned of.
-QUIET = ("ome-not-said", "runtime-unresolved", "surge-without-spare")
+# What every small service here is warned of, without a runtime or with one.
+QUIET = ("ome-not-said", "runtime-unresolved", "surge-without-spare", "no-gang-scheduler")
 
 # What a file holds: text and bytes as they stand, an object as JSON, several as a stream.
 Content = str | bytes | Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -126,7 +126,7 @@ def address(value: Any) -> str:
 
 def good(built: Built, reader: Oracle) -> dict[str, Any]:
     """Return the objects of a build that said nothing."""
-    assert built.stderr == ""
+    assert not built.stderr, built.stderr
     return built.objects(reader)
 
 

@@ -164,7 +164,7 @@ def test_order(form: Form, tmp_path: pathlib.Path) -> None:
         kinds.append([line for line in built.stdout.splitlines() if line.startswith("kind: ")])
     as_made = ["kind: InferenceService", "kind: ZZ", "kind: ConfigMap", "kind: PodGroup"]
     legacy = ["kind: ConfigMap", "kind: ZZ", "kind: InferenceService", "kind: PodGroup"]
-    first = ["kind: PodGroup", "kind: ConfigMap", "kind: ZZ", "kind: InferenceService"]
+    first = ["kind: PodGroup", "kind: ZZ", "kind: InferenceService", "kind: ConfigMap"]
     assert kinds == [legacy, legacy, as_made, first]
 
 
