@@ -5,6 +5,7 @@ image would have: its ENV and what kustomize hands over by -e, its WORKDIR, and 
 Users, networks and what else is in an image are not played.
 """
 
+import itertools
 import json
 import os
 import pathlib
@@ -18,7 +19,7 @@ WORKDIR = "work"
 
 def values(words: list[str], option: str) -> list[str]:
     """Return what follows each `option`."""
-    return [value for word, value in zip(words, words[1:], strict=False) if word == option]
+    return [value for word, value in itertools.pairwise(words) if word == option]
 
 
 def main(scripts: str, folder: str, *argv: str) -> int:

@@ -78,7 +78,7 @@ def test_the_tree_cannot_be_written_to(tree: pathlib.Path) -> None:
 
 def test_it_is_byte_compiled(tree: pathlib.Path) -> None:
     [package] = tree.glob("lib/python*/site-packages/postrender")
-    sources = [path for path in package.rglob("*.py")]
+    sources = list(package.rglob("*.py"))
     assert sources
     for path in sources:
         [compiled] = path.parent.glob(f"__pycache__/{path.stem}.*.pyc")

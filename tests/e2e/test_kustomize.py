@@ -157,7 +157,11 @@ def test_order(form: Form, tmp_path: pathlib.Path) -> None:
         {"sortOptions": {"order": "legacy", "legacySortOptions": {"orderFirst": ["PodGroup"], "orderLast": []}}},
     ):
         files = {
-            "all.yaml": [service("qwen"), {**DEPLOYMENT, "kind": "ZZ", "apiVersion": "example.com/v1"}, config_map("c")],
+            "all.yaml": [
+                service("qwen"),
+                {**DEPLOYMENT, "kind": "ZZ", "apiVersion": "example.com/v1"},
+                config_map("c"),
+            ],
             "kustomization.yaml": {"resources": ["all.yaml"], **order},
         }
         built = form.build(write(tmp_path, outermost(form, files)))
@@ -178,7 +182,23 @@ def test_a_build_of_nothing(form: Form, tmp_path: pathlib.Path) -> None:
 # Values as kustomize reads and writes them.
 
 # Strings that PyYAML writes bare and Go then reads as numbers, and two that PyYAML cannot read.
-TRICKY = ("1e3", "1E3", "12e03", "1e+3", "1.5e3", "1e-3", "-1e3", "+1e3", "1.e1", "+.5", "0o17", "08", "03788745", "=", "<<")
+TRICKY = (
+    "1e3",
+    "1E3",
+    "12e03",
+    "1e+3",
+    "1.5e3",
+    "1e-3",
+    "-1e3",
+    "+1e3",
+    "1.e1",
+    "+.5",
+    "0o17",
+    "08",
+    "03788745",
+    "=",
+    "<<",
+)
 
 
 def test_strings_stay_strings_in_ours_and_others(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:

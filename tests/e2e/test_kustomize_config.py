@@ -70,7 +70,9 @@ def test_options(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
 
 
 def test_a_config_map(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
-    config = by_config_map(form, accept=",".join(QUIET), spares="2", **{"scheduler-name": "volcano", "gang-scheduler": "volcano"})
+    config = by_config_map(
+        form, accept=",".join(QUIET), spares="2", **{"scheduler-name": "volcano", "gang-scheduler": "volcano"}
+    )
     found = good(form.build(write(tmp_path, one_layer(config))), reader)
     assert gangs(found)["groups"] == [f"PodGroup/qwen-engine-{index}" for index in range(3)]
     assert found["InferenceService/qwen"]["spec"]["engine"]["leader"] == {"schedulerName": "volcano"}
@@ -97,7 +99,9 @@ def test_nothing_said_is_the_defaults(form: Form, reader: Oracle, tmp_path: path
 def test_the_environment_is_nearer_than_the_config(tmp_path: pathlib.Path, reader: Oracle, form: Form) -> None:
     config = form.function(spares=1)
     if isinstance(form, Container):
-        config["metadata"] = form.metadata(how={"container": {"image": "postrender:0.1.0", "envs": ["POSTRENDER_SPARES=2"]}})
+        config["metadata"] = form.metadata(
+            how={"container": {"image": "postrender:0.1.0", "envs": ["POSTRENDER_SPARES=2"]}}
+        )
         built = form.build(write(tmp_path, one_layer(config)))
     else:
         built = form.build(write(tmp_path, one_layer(config)), POSTRENDER_SPARES="2")
@@ -159,7 +163,10 @@ def test_refused_input(form: Form, tmp_path: pathlib.Path) -> None:
     made = service("qwen")
     made["spec"]["engine"]["worker"]["size"] = "1"
     line = failed(form.build(write(tmp_path, one_layer(form.function(), made))))
-    assert "InferenceService/qwen: spec.engine.worker.size: is \"1\", a string; write an integer without quotes [invalid-field]" in line
+    assert (
+        'InferenceService/qwen: spec.engine.worker.size: is "1", a string; write an integer without quotes [invalid-field]'
+        in line
+    )
 
 
 def test_strict(form: Form, tmp_path: pathlib.Path) -> None:

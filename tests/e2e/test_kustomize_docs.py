@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from .kustomize import BIN, PLUGINS, ROOT, SCRIPTS, Container, Exec
+from .kustomize import BIN, PLUGINS, ROOT, SCRIPTS
 from .test_helm_docs import COMMAND, matches
 
 PAGES = {"README.md": ROOT / "README.md", "kustomize.md": ROOT / "docs/kustomize.md"}

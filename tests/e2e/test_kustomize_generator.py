@@ -86,7 +86,9 @@ def test_with_a_prefix_a_namespace_and_references_in_the_same_layer(
 ) -> None:
     more = {"namePrefix": "pre-", "namespace": "models", "configurations": ["namereference.yaml"]}
     files = {"charts/all.yaml": service("llama"), "namereference.yaml": REFERENCES}
-    found = good(form.build(write(tmp_path, kustomization(form, generator(form, "charts/all.yaml"), files, **more))), reader)
+    found = good(
+        form.build(write(tmp_path, kustomization(form, generator(form, "charts/all.yaml"), files, **more))), reader
+    )
     groups = ["PodGroup/models/pre-llama-engine-0"]
     assert gangs(found) == {"groups": groups, "labels": ["pre-llama-engine-0"]}
 
@@ -95,7 +97,9 @@ def test_and_our_function_behind_it(form: Form, reader: Oracle, tmp_path: pathli
     """No references are needed then: it runs on final names."""
     more = {"namePrefix": "pre-", "nameSuffix": "-x", "namespace": "models", "transformers": ["final.yaml"]}
     files = {"charts/all.yaml": service("llama"), "final.yaml": form.function("final")}
-    found = good(form.build(write(tmp_path, kustomization(form, generator(form, "charts/all.yaml"), files, **more))), reader)
+    found = good(
+        form.build(write(tmp_path, kustomization(form, generator(form, "charts/all.yaml"), files, **more))), reader
+    )
     assert exact(found) == exact(
         {
             "InferenceService/models/pre-llama-x": ganged(service("pre-llama-x", "models"), "pre-llama-x"),
@@ -112,7 +116,23 @@ def test_beside_resources(form: Form, reader: Oracle, tmp_path: pathlib.Path) ->
 
 
 # Strings that PyYAML writes bare and Go then reads as numbers, two that PyYAML cannot read, and what YAML 1.1 takes for others.
-WRITTEN = ("'1e3'", '"0o17"', '"08"', "'='", "'<<'", "yes", "no", "12:30", "0x1f", "1_000", "2001-12-14", "~", "1.0", ".5", "017")
+WRITTEN = (
+    "'1e3'",
+    '"0o17"',
+    '"08"',
+    "'='",
+    "'<<'",
+    "yes",
+    "no",
+    "12:30",
+    "0x1f",
+    "1_000",
+    "2001-12-14",
+    "~",
+    "1.0",
+    ".5",
+    "017",
+)
 
 FORMS: dict[str, str] = {
     "a heading and comments": "# Source: a\n---\n# Source: b\n{service}# the end\n",
@@ -176,7 +196,9 @@ def test_no_files(form: Form, tmp_path: pathlib.Path) -> None:
     assert "spec.files" in failed(form.build(write(tmp_path, kustomization(form, form.function(mode="generate"), {}))))
 
 
-@pytest.mark.parametrize("path", ["../secret.yaml", "charts/../../secret.yaml", "charts/link.yaml", "charts/up/secret.yaml"])
+@pytest.mark.parametrize(
+    "path", ["../secret.yaml", "charts/../../secret.yaml", "charts/link.yaml", "charts/up/secret.yaml"]
+)
 def test_a_path_that_leads_out(path: str, form: Form, tmp_path: pathlib.Path) -> None:
     """By its words or by a link."""
     write(tmp_path, {"secret.yaml": config_map("secret")})
@@ -222,7 +244,9 @@ def test_warnings(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
 
 def test_a_generator_listed_as_transformer_is_refused(form: Form, tmp_path: pathlib.Path) -> None:
     """It would return its files alone, and kustomize would delete all else."""
-    files = kustomization(form, generator(form, "charts/all.yaml"), {"charts/all.yaml": service("qwen"), "c.yaml": config_map("c")})
+    files = kustomization(
+        form, generator(form, "charts/all.yaml"), {"charts/all.yaml": service("qwen"), "c.yaml": config_map("c")}
+    )
     files["kustomization.yaml"] = {"resources": ["c.yaml"], "transformers": ["gangs.yaml"]}
     built = form.build(write(tmp_path, files))
     assert built.code == 1 or "ConfigMap" in built.stdout

@@ -15,7 +15,7 @@ import pytest
 
 from tests.oracles.client import Oracle, exact
 
-from .kustomize import LABEL, PLUGINS, Content, Form, config_map, ganged, gangs, good, pod_group, service, write
+from .kustomize import LABEL, PLUGINS, QUIET, Content, Form, config_map, ganged, gangs, good, pod_group, service, write
 
 REFERENCES = (PLUGINS / "namereference.yaml").read_text()
 FUNCTION = {"transformers": ["gangs.yaml"]}
@@ -58,7 +58,12 @@ ROWS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any], str, str]] = {
         "models/prod-a-llama-v1-engine-0",
         "prod-a-llama-v1-engine-0",
     ),
-    "in the base, a suffix in the overlay": ({**FUNCTION, **TOLD}, OVERLAY, "models/p-llama-engine-0-x", "p-llama-engine-0-x"),
+    "in the base, a suffix in the overlay": (
+        {**FUNCTION, **TOLD},
+        OVERLAY,
+        "models/p-llama-engine-0-x",
+        "p-llama-engine-0-x",
+    ),
     "in both": (FUNCTION, {**FUNCTION, "namePrefix": "prod-"}, "prod-llama-engine-0", "prod-llama-engine-0"),
     "in both, told": (
         {**FUNCTION, **TOLD},
@@ -152,7 +157,12 @@ def test_a_component_and_outermost(form: Form, reader: Oracle, tmp_path: pathlib
 
 def test_three_layers_each_with_our_function(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
     files = layers(form, FUNCTION, {**FUNCTION, **OVERLAY})
-    files["top/kustomization.yaml"] = {"resources": ["../overlay"], **FUNCTION, "namePrefix": "top-", "namespace": "other"}
+    files["top/kustomization.yaml"] = {
+        "resources": ["../overlay"],
+        **FUNCTION,
+        "namePrefix": "top-",
+        "namespace": "other",
+    }
     files["top/gangs.yaml"] = form.function()
     found = good(form.build(write(tmp_path, files) / "top"), reader)
     assert gangs(found) == {"groups": ["PodGroup/other/top-p-llama-x-engine-0"], "labels": ["top-p-llama-x-engine-0"]}
@@ -214,3 +224,162 @@ def test_inline_configs_run_before_files(
     files["overlay/prefix.yaml"] = prefix
     found = good(form.build(write(tmp_path, files) / "overlay"), reader)
     assert gangs(found)["labels"] == [name]
+
+
+def accepting(form: Form, *codes: str, **spec: Any) -> dict[str, Any]:
+    """Return a config that also accepts these."""
+    return form.function(accept=[*QUIET, *codes], **spec)
+
+
+def groups_of(objects: Mapping[str, Any]) -> list[Any]:
+    return [one for name, one in sorted(objects.items()) if name.startswith("PodGroup/")]
+
+
+def test_a_patch_of_the_overlay_counts_outermost(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
+    """What ran in the base has seen two pods, and what is deployed has four."""
+    patch = '[{"op": "replace", "path": "/spec/engine/worker/size", "value": 3}]'
+    patches = {"patches": [{"target": {"kind": "InferenceService"}, "patch": patch}]}
+    found = good(
+        form.build(write(tmp_path / "both", layers(form, FUNCTION, {**FUNCTION, **patches})) / "overlay"), reader
+    )
+    assert exact(groups_of(found)) == exact([pod_group("llama", members=4)])
+    found = good(form.build(write(tmp_path / "base", layers(form, FUNCTION, patches)) / "overlay"), reader)
+    assert exact(groups_of(found)) == exact([pod_group("llama", members=2)])
+
+
+def test_a_service_that_the_overlay_deletes(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
+    """Its group is not ours to delete, for there is no telling who else sees it; it is said."""
+    delete = {
+        "apiVersion": "ome.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": "llama"},
+        "$patch": "delete",
+    }
+    files = layers(form, FUNCTION, {**FUNCTION, "patches": [{"patch": json.dumps(delete)}]})
+    built = form.build(write(tmp_path, files) / "overlay")
+    assert sorted(built.objects(reader)) == ["PodGroup/llama-engine-0"]
+    assert "[stale-podgroup]" in built.stderr
+
+
+def test_fewer_groups_outermost_than_in_the_base(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
+    """A spare one of the base is left, and it is said."""
+    files = layers(form, FUNCTION, {**FUNCTION, "namePrefix": "p-"})
+    files["base/gangs.yaml"] = form.function(spares=1)
+    built = form.build(write(tmp_path, files) / "overlay")
+    found = built.objects(reader)
+    assert exact(found["PodGroup/p-llama-engine-0"]) == exact(pod_group("p-llama"))
+    assert [name for name in found if name.startswith("PodGroup/")] == [
+        "PodGroup/p-llama-engine-0",
+        "PodGroup/p-llama-engine-1",
+    ]
+    assert "PodGroup/p-llama-engine-1" in built.stderr
+    assert "[stale-podgroup]" in built.stderr
+
+
+def test_more_groups_outermost_than_in_the_base(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
+    files = layers(form, FUNCTION, {**FUNCTION, **OVERLAY})
+    files["overlay/gangs.yaml"] = form.function(spares=2)
+    found = good(form.build(write(tmp_path, files) / "overlay"), reader)
+    assert exact(groups_of(found)) == exact([pod_group("p-llama-x", "models", index) for index in range(3)])
+
+
+def test_twice_in_one_kustomization(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
+    files = layers(form, {}, {"transformers": ["gangs.yaml", "again.yaml"], **OVERLAY})
+    files["overlay/again.yaml"] = form.function("again")
+    found = good(form.build(write(tmp_path, files) / "overlay"), reader)
+    assert exact(groups_of(found)) == exact([pod_group("p-llama-x", "models")])
+
+
+def test_engine_and_decoder_in_both(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
+    made = service("llama")
+    made["spec"]["decoder"] = {"leader": {}, "worker": {"size": 3}}
+    files = layers(form, FUNCTION, {**FUNCTION, **OVERLAY})
+    files["base/llama.yaml"] = made
+    found = good(form.build(write(tmp_path, files) / "overlay"), reader)
+    assert {one["metadata"]["name"]: one["spec"]["minMember"] for one in groups_of(found)} == {
+        "p-llama-x-decoder-0": 4,
+        "p-llama-x-engine-0": 2,
+    }
+    spec = found["InferenceService/models/p-llama-x"]["spec"]
+    assert spec["decoder"]["labels"] == {LABEL: "p-llama-x-decoder-0"}
+    assert spec["engine"]["labels"] == {LABEL: "p-llama-x-engine-0"}
+
+
+# A name of 62 characters: OME cuts what becomes longer than 63 and appends a hash, and a prefix is one more reason to.
+LONG = "a" * 62
+
+
+def test_a_long_name_in_both_is_as_if_run_outermost_alone(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
+    found = []
+    for name, base in (("both", FUNCTION), ("outermost", {})):
+        files = layers(form, base, {**FUNCTION, "namePrefix": "p-", "namespace": "models"})
+        for folder in ("base", "overlay"):
+            files[f"{folder}/gangs.yaml"] = accepting(form, "name-too-long")
+        files["base/llama.yaml"] = service(LONG[:50])
+        found.append(good(form.build(write(tmp_path / name, files) / "overlay"), reader))
+    assert exact(found[0]) == exact(found[1])
+    [group] = groups_of(found[0])
+    assert len(group["metadata"]["name"]) <= 63
+
+
+@pytest.mark.parametrize("replicas", ["", "policy", "whole"])
+def test_below_1_3_in_both_is_as_if_run_outermost_alone(
+    replicas: str, form: Form, reader: Oracle, tmp_path: pathlib.Path
+) -> None:
+    """OME 1.2's sets have names of their own, and with several replicas pods have other labels."""
+    found = []
+    for name, base in (("both", FUNCTION), ("outermost", {})):
+        files = layers(form, base, {**FUNCTION, **OVERLAY})
+        how = {"replicas": replicas} if replicas else {}
+        for folder in ("base", "overlay"):
+            files[f"{folder}/gangs.yaml"] = accepting(form, "policy-needed", ome="1.2", **how)
+        files["base/llama.yaml"] = service("llama", minReplicas=2 if replicas else 1)
+        found.append(good(form.build(write(tmp_path / name, files) / "overlay"), reader))
+    assert exact(found[0]) == exact(found[1])
+    wanted = {"": ["-0"], "policy": ["-0", "-1"], "whole": [""]}[replicas]
+    assert [one["metadata"]["name"] for one in groups_of(found[0])] == [f"lws-p-llama-x-engine{end}" for end in wanted]
+
+
+def test_sets_of_the_stream_in_both_are_as_if_run_outermost_alone(
+    form: Form, reader: Oracle, tmp_path: pathlib.Path
+) -> None:
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    made = {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "vllm"},
+        "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": 4, "workerTemplate": template}},
+    }
+    found = []
+    for name, base in (("both", FUNCTION), ("outermost", {})):
+        files = layers(form, base, {**FUNCTION, **OVERLAY})
+        for folder in ("base", "overlay"):
+            files[f"{folder}/gangs.yaml"] = form.function(leaderworkersets=True)
+        files["base/llama.yaml"] = made
+        found.append(good(form.build(write(tmp_path / name, files) / "overlay"), reader))
+    assert exact(found[0]) == exact(found[1])
+    assert sorted(found[0]) == ["LeaderWorkerSet/models/p-vllm-x", "PodGroup/models/p-vllm-x-0"]
+    labels = found[0]["LeaderWorkerSet/models/p-vllm-x"]["spec"]["leaderWorkerTemplate"]["workerTemplate"]["metadata"]
+    assert labels["labels"] == {"app": "x", LABEL: "p-vllm-x-0"}
+
+
+def test_a_new_name_that_another_service_had(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
+    """`a` becomes `b-a`, beside a service of the overlay that is called so in another namespace, and one called `a`."""
+    files = layers(form, FUNCTION, {"namePrefix": "b-", "namespace": "one"})
+    files["base/llama.yaml"] = service("a")
+    files["top/kustomization.yaml"] = {"resources": ["../overlay", "more.yaml"], **FUNCTION}
+    files["top/more.yaml"] = [service("b-a", "two", workers=2), service("a", "one", workers=3)]
+    files["top/gangs.yaml"] = accepting(form, "same-name-two-namespaces")
+    found = good(form.build(write(tmp_path, files) / "top"), reader)
+    wanted = [pod_group("a", "one", members=4), pod_group("b-a", "one"), pod_group("b-a", "two", members=3)]
+    assert exact(groups_of(found)) == exact(wanted)
+    assert gangs(found)["labels"] == ["a-engine-0", "b-a-engine-0", "b-a-engine-0"]
+
+
+def test_names_that_change_places(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
+    """`a` becomes `x-a`, and there was an `x-a`, which becomes `x-x-a`: each keeps its own group."""
+    files = layers(form, FUNCTION, {**FUNCTION, "namePrefix": "x-"})
+    files["base/llama.yaml"] = [service("a"), service("x-a", workers=3)]
+    found = good(form.build(write(tmp_path, files) / "overlay"), reader)
+    assert exact(groups_of(found)) == exact([pod_group("x-a"), pod_group("x-x-a", members=4)])
+    assert gangs(found)["labels"] == ["x-a-engine-0", "x-x-a-engine-0"]

@@ -24,7 +24,6 @@ from .kustomize import (
     config_map,
     ganged,
     gangs,
-    good,
     pod_group,
     service,
     write,
@@ -47,7 +46,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Exec:
     return form
 
 
-def build(form: Form, folder: pathlib.Path, kustomization: dict[str, Any], files: dict[str, Content], reader: Oracle) -> Any:
+def build(
+    form: Form, folder: pathlib.Path, kustomization: dict[str, Any], files: dict[str, Content], reader: Oracle
+) -> Any:
     return form.build(write(folder, {"kustomization.yaml": kustomization, **files})).objects(reader)
 
 
@@ -86,7 +87,9 @@ def test_the_validator(program: Exec, reader: Oracle, tmp_path: pathlib.Path) ->
 def test_a_config_among_resources_does_not_come_out(
     name: str, program: Exec, reader: Oracle, tmp_path: pathlib.Path
 ) -> None:
-    found = build(program, tmp_path, {"resources": ["c.yaml", name]}, {"c.yaml": config_map("c"), **shipped(name)}, reader)
+    found = build(
+        program, tmp_path, {"resources": ["c.yaml", name]}, {"c.yaml": config_map("c"), **shipped(name)}, reader
+    )
     assert sorted(found) == ["ConfigMap/c"]
 
 
