@@ -286,7 +286,7 @@ def _source(given: Given, path: str) -> Source:
         # Resolved once, and read by that name: a link that is changed meanwhile leads nowhere else.
         real, here = os.path.realpath(path), os.path.realpath(os.curdir)
         if os.path.commonpath((real, here)) != here:
-            raise ValueError(f"{path} leads out of the folder {here}; copy it there, or give it by the environment")
+            raise ValueError(f"{path} leads out of the working directory; copy it there, or name it by the environment")
         return Source(path, _bytes(real, path))
     return Source(path, _bytes(path, path))
 

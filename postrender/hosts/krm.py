@@ -126,7 +126,7 @@ def run(
     BrokenPipeError.
     """
     try:
-        call = _read(data)
+        call = read(data)
         answer = _answer(call, flags)
     except Refusal as refusal:
         answer, call = Answer(b"", (refusal.finding,), Form()), None
@@ -136,13 +136,13 @@ def run(
     for line in lines(answer.findings, file, answer.form):
         say(line + "\n")
     refused = any(finding.severity == ERROR for finding in answer.findings)
-    if call is not None and not call.items and not refused:
-        say(f"postrender: warning: {file}: the ResourceList has no items; nothing is added\n")
+    if call is not None and answer.data == call.data and not call.items:
+        say(f"postrender: warning: {file}: the ResourceList has no items, so there is nothing to do\n")
     code = REFUSED if refused else DONE
     return written(answer.data, target, say, code) if answer.data else code
 
 
-def _read(data: bytes) -> Call:
+def read(data: bytes) -> Call:
     """Return the call that a stream is; raises Refusal where it is none, or cannot be read."""
     spans = tuple(stream.cut(data))
     call: Call | None = None
@@ -205,7 +205,8 @@ def _answer(call: Call, flags: Mapping[str, str | Sequence[str]]) -> Answer:
         if error.given is None or not error.given.field:
             raise
         message, _, remedy = error.reason.partition("; ")
-        wrong = tree.Unfit("invalid-field", error.given.at, message, remedy or "correct it", error.given.field)
+        remedy = remedy or ("name it from the working directory" if isinstance(error, Unreadable) else "correct it")
+        wrong = tree.Unfit("invalid-field", error.given.at, message, remedy, error.given.field)
         return _refused(call, Form(), _of_config(call, wrong))
     return _MODES[asked.mode](call, asked)
 
@@ -249,8 +250,8 @@ def _generated(call: Call, asked: _Asked) -> Answer:
     handed = [item for item in objects.items(call.document, _any, 3) if not call.is_config(item)]
     if handed:
         message = "a generator is handed no items, and these would be lost"
-        wrong = tree.Unfit("invalid-field", handed[0].root.start, message, "list it under generators:", "mode")
-        return _refused(call, asked.form, call.said(wrong))
+        wrong = tree.Unfit("invalid-field", handed[0].root.start, message, "list it under generators:")
+        return _refused(call, asked.form, _of_config(call, wrong))
     try:
         joined = join(asked.files)
         rendered = render(joined.data, asked.options)

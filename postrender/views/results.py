@@ -55,8 +55,10 @@ def _result(finding: Finding, known: Mapping[Ref, Sequence[tuple[Place, Origin]]
         members.append(("resourceRef", tuple(called)))
         if finding.field:
             members.append(("field", (("path", finding.field),)))
-        if origin.path:
-            members.append(("file", (("path", origin.path), ("index", origin.position))))
+    if origin is not None and origin.path:
+        members.append(("file", (("path", origin.path), ("index", origin.position))))
+    elif finding.place is not None and finding.place.file:
+        members.append(("file", (("path", finding.place.file),)))
     members.append(("tags", (("code", finding.code),)))
     return tuple(members)
 
