@@ -145,6 +145,20 @@ FORMS: dict[str, str] = {
     "a document end": "{service}...\n---\n{map}",
     "a BOM": "\ufeff{service}---\n{map}",
     "CRLF": "{service}---\n{map}",
+    "an indentation indicator": "{map}  text: |2-\n      first\n    second\n---\n{service}",
+    "a block scalar at the end": "{service}---\n{map}  text: |+\n    first\n\n\n",
+    "lines that look like more documents": "{map}  text: |\n    ---\n    kind: Secret\n    ...\n    - x: y\n---\n{service}",
+    "a comment behind the marker": "{map}--- # said here\n{service}",
+    "flow over lines": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: flow,\n    labels: {a: b,\n\n   c: d}}\n---\n{service}",
+    "flow at the left edge": '{"apiVersion": "v1", "kind": "ConfigMap",\n"metadata": {"name": "flow"\n}\n}\n---\n{service}',
+    "JSON": '{"apiVersion": "v1", "kind": "ConfigMap",\n\t"metadata": {"name": "flow"},\n\t"data": {"a": "x\\ty"}}\n---\n{service}',
+    "tabs behind values": "{map}  tabbed: 'x'\t\n  plain: y\t# said\n---\n{service}",
+    "spaces behind values": "{map}  plain: y   \n  text: |  \n    kept  \n---\n{service}",
+    "explicit keys": "{map}  ? long\n  : value\n---\n{service}",
+    "tags": "{map}  number: !!str 5\n  word: !!str yes\n---\n{service}",
+    "lists at the key's column": "{map}---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  finalizers:\n  - a/b\n  -\n   c/d\n---\n{service}",
+    "a List": "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: in-a-list}\n---\n{service}",
+    "a comment less deep than its value": "{map}  plain: y\n# said\n  other: z\n---\n{service}",
     "empty documents": "---\n---\n{service}---\n# nothing\n---\n{map}---\n",
     "values": "{map}" + "".join(f"  k{number}: {text}\n" for number, text in enumerate(WRITTEN)) + "---\n{service}",
 }
@@ -178,6 +192,20 @@ def test_a_file_is_read_as_kustomize_itself_reads_it(
 
 
 # What is refused.
+
+# What cannot be put below `items:` and surely be read as it was.
+UNSAFE = {
+    "a value behind the marker": "--- {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n",
+    "a block scalar that the end of the file ends": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  text: |\n    x",
+}
+
+
+@pytest.mark.parametrize("text", UNSAFE)
+def test_what_cannot_be_indented_safely(text: str, form: Form, tmp_path: pathlib.Path) -> None:
+    files = kustomization(form, generator(form, "charts/all.yaml"), {"charts/all.yaml": UNSAFE[text]})
+    line = failed(form.build(write(tmp_path, files)))
+    assert line.startswith("postrender: error: charts/all.yaml:")
+    assert line.endswith("[edit-refused]")
 
 
 def test_a_missing_file(form: Form, tmp_path: pathlib.Path) -> None:

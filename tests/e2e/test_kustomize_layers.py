@@ -326,7 +326,7 @@ def test_a_long_name_in_both_is_as_if_run_outermost_alone(form: Form, reader: Or
 def test_below_1_3_in_both_is_as_if_run_outermost_alone(
     replicas: str, form: Form, reader: Oracle, tmp_path: pathlib.Path
 ) -> None:
-    """OME 1.2's sets have names of their own, and with several replicas pods have other labels."""
+    """OME 1.2's sets have names of their own, and one group more in an update; with several replicas pods have other labels."""
     found = []
     for name, base in (("both", FUNCTION), ("outermost", {})):
         files = layers(form, base, {**FUNCTION, **OVERLAY})
@@ -336,7 +336,7 @@ def test_below_1_3_in_both_is_as_if_run_outermost_alone(
         files["base/llama.yaml"] = service("llama", minReplicas=2 if replicas else 1)
         found.append(good(form.build(write(tmp_path / name, files) / "overlay"), reader))
     assert exact(found[0]) == exact(found[1])
-    wanted = {"": ["-0"], "policy": ["-0", "-1"], "whole": [""]}[replicas]
+    wanted = {"": ["-0"], "policy": ["-0", "-1", "-2"], "whole": [""]}[replicas]
     assert [one["metadata"]["name"] for one in groups_of(found[0])] == [f"lws-p-llama-x-engine{end}" for end in wanted]
 
 
