@@ -36,6 +36,11 @@ def layers(form: Form, base: Mapping[str, Any], overlay: Mapping[str, Any]) -> d
     return files
 
 
+def builtin(kind: str, **said: Any) -> dict[str, Any]:
+    """Return a transformer of kustomize's own, for the list in which ours stands."""
+    return {"apiVersion": "builtin", "kind": kind, "metadata": {"name": kind.lower()}, **said}
+
+
 # What base and overlay say; the PodGroup that comes out, and the label that the service's pods have.
 ROWS: dict[str, tuple[Mapping[str, Any], Mapping[str, Any], str, str]] = {
     "outermost, with a prefix": ({}, {**FUNCTION, "namePrefix": "pre-"}, "pre-llama-engine-0", "pre-llama-engine-0"),
@@ -193,18 +198,25 @@ def test_several_instances_in_both(form: Form, reader: Oracle, tmp_path: pathlib
     assert exact([one for name, one in sorted(found.items()) if name.startswith("PodGroup/")]) == exact(groups)
 
 
-def test_a_generated_group_is_patched_by_what_comes_after(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
-    patch = {
-        "apiVersion": "builtin",
-        "kind": "PatchTransformer",
-        "metadata": {"name": "longer"},
-        "target": {"kind": "PodGroup"},
-        "patch": '[{"op": "replace", "path": "/spec/scheduleTimeoutSeconds", "value": 900}]',
-    }
-    files = layers(form, {}, {"transformers": ["gangs.yaml", "patch.yaml"]})
-    files["overlay/patch.yaml"] = patch
+def test_what_comes_after_reaches_our_groups(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
+    patch = '[{"op": "replace", "path": "/spec/scheduleTimeoutSeconds", "value": 900}]'
+    files = layers(
+        form,
+        {},
+        {
+            "transformers": ["gangs.yaml", "patch.yaml", "label.yaml"],
+            # These run before us.
+            "labels": [{"pairs": {"early": "yes"}}],
+        },
+    )
+    files["overlay/patch.yaml"] = builtin("PatchTransformer", target={"kind": "PodGroup"}, patch=patch)
+    fields = [{"path": "metadata/labels", "create": True}]
+    files["overlay/label.yaml"] = builtin("LabelTransformer", labels={"team": "ml"}, fieldSpecs=fields)
     found = good(form.build(write(tmp_path, files) / "overlay"), reader)
-    assert found["PodGroup/llama-engine-0"]["spec"] == {"minMember": 2, "scheduleTimeoutSeconds": 900}
+    wanted = pod_group("llama")
+    wanted["metadata"]["labels"]["team"] = "ml"
+    wanted["spec"]["scheduleTimeoutSeconds"] = 900
+    assert exact(found["PodGroup/llama-engine-0"]) == exact(wanted)
 
 
 @pytest.mark.parametrize(("inline", "name"), [(False, "p-llama-engine-0"), (True, "llama-engine-0")])
@@ -212,16 +224,9 @@ def test_inline_configs_run_before_files(
     inline: bool, name: str, form: Form, reader: Oracle, tmp_path: pathlib.Path
 ) -> None:
     """Whatever their order in the list: a prefix by a file comes too late for a function that is inline."""
-    prefix = {
-        "apiVersion": "builtin",
-        "kind": "PrefixTransformer",
-        "metadata": {"name": "prefix"},
-        "prefix": "p-",
-        "fieldSpecs": [{"path": "metadata/name"}],
-    }
     ours = json.dumps(form.function()) if inline else "gangs.yaml"
     files = layers(form, {}, {"transformers": ["prefix.yaml", ours]})
-    files["overlay/prefix.yaml"] = prefix
+    files["overlay/prefix.yaml"] = builtin("PrefixTransformer", prefix="p-", fieldSpecs=[{"path": "metadata/name"}])
     found = good(form.build(write(tmp_path, files) / "overlay"), reader)
     assert gangs(found)["labels"] == [name]
 
@@ -338,6 +343,27 @@ def test_below_1_3_in_both_is_as_if_run_outermost_alone(
     assert exact(found[0]) == exact(found[1])
     wanted = {"": ["-0"], "policy": ["-0", "-1", "-2"], "whole": [""]}[replicas]
     assert [one["metadata"]["name"] for one in groups_of(found[0])] == [f"lws-p-llama-x-engine{end}" for end in wanted]
+
+
+def test_the_policy_below_the_outermost_is_broken(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
+    """Its label holds a name less the index, which no reference mends."""
+    files = layers(form, {**FUNCTION, **TOLD}, {"namePrefix": "p-"})
+    files["base/gangs.yaml"] = accepting(form, "policy-needed", ome="1.2", replicas="policy")
+    found = good(form.build(write(tmp_path, files) / "overlay"), reader)
+    assert found["InferenceService/p-llama"]["spec"]["engine"]["labels"]["postrender/gang"] == "lws-llama-engine"
+    assert "PodGroup/p-lws-llama-engine-0" in found
+
+
+def test_what_was_made_below_without_knowing_of_1_3_is_left_over_and_said(
+    form: Form, reader: Oracle, tmp_path: pathlib.Path
+) -> None:
+    files = layers(form, FUNCTION, {**FUNCTION, "namePrefix": "p-"})
+    files["overlay/gangs.yaml"] = form.function(ome="1.3")
+    built = form.build(write(tmp_path / "warned", files) / "overlay")
+    assert "PodGroup/p-llama-engine-0" in built.objects(reader)
+    assert "[stale-podgroup]" in built.stderr
+    files["overlay/gangs.yaml"] = form.function(ome="1.3", strict=True)
+    assert form.build(write(tmp_path / "strict", files) / "overlay").code == 1
 
 
 def test_sets_of_the_stream_in_both_are_as_if_run_outermost_alone(
