@@ -24,6 +24,7 @@ from __future__ import annotations
 import difflib
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -114,9 +115,14 @@ class Case(NamedTuple):
         given = {}
         if krm.is_call(self.data) and (config := krm.read(self.data).config) is not None:
             given = function_config.read(config)
-        with command.make_context("", words) as context:
-            config_file = context.params.pop("config")
-            return sources.settle(cli.flags(config_file, context.params), self.env, given).options
+        here = Path.cwd()
+        os.chdir(self.folder)
+        try:
+            with command.make_context("", words) as context:
+                config_file = context.params.pop("config")
+                return sources.settle(cli.flags(config_file, context.params), self.env, given).options
+        finally:
+            os.chdir(here)
 
     @property
     def anew(self) -> bool:
