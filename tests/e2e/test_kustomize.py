@@ -173,6 +173,7 @@ def test_order(form: Form, tmp_path: pathlib.Path) -> None:
 
 
 def test_a_build_of_nothing(form: Form, tmp_path: pathlib.Path) -> None:
+    """kustomize hands over the config of the function as the only item, for a list must not be empty to it."""
     built = form.build(write(tmp_path, outermost(form, {"kustomization.yaml": {}})))
     assert (built.code, built.stdout) == (0, "")
     assert built.stderr.startswith("postrender: warning: ")
