@@ -130,7 +130,9 @@ def test_the_programs_are_those_that_are_tested() -> None:
     assert f'"helm-{minor}"' in tested
 
 
-@pytest.mark.parametrize("path", ["plugins/image/Dockerfile", "plugins/kustomize/transformer-container.yaml"])
+@pytest.mark.parametrize(
+    "path", ["plugins/image/Dockerfile", "plugins/kustomize/transformer-container.yaml", "docs/kustomize.md"]
+)
 def test_the_image_is_named_by_our_version(path: str) -> None:
     named = re.findall(r"\bpostrender:([\w.]+)", (ROOT / path).read_text())
     assert set(named) == {postrender.__version__}
