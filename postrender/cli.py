@@ -169,11 +169,10 @@ def krm(config: str | None, **given: str | bool | Sequence[str] | None) -> int:
       exec: {path: postrender, args: [krm]}
     """
     from .hosts import filter as host
-    from .hosts import krm as function
 
     source = sys.stdin.buffer if sys.stdin is not None else None
     target = sys.stdout.buffer if sys.stdout is not None else None
-    return host.run(host.STDIN, source, target, sys.stderr, flags(config, given), function.run)
+    return host.run(host.STDIN, source, target, sys.stderr, flags(config, given), function=True)
 
 
 @cli.command()

@@ -157,5 +157,10 @@ def test_a_render_loads_no_command_line():
 def test_a_resource_list_loads_no_command_line():
     stdin = b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- " + SERVICE.replace(b"\n", b"\n  ")
     names = loaded(stdin)
-    assert "postrender.manifests.edit" in names
-    assert not {"click", "jsonpatch", "kubernetes", "typing", "dataclasses"} & names
+    assert {"postrender.manifests.edit", "postrender.hosts.krm"} <= names
+    assert not {"click", "jsonpatch", "kubernetes", "typing", "dataclasses", "json", "hashlib", "difflib"} & names
+
+
+def test_a_render_loads_nothing_of_the_function():
+    names = loaded(SERVICE)
+    assert not {"postrender.hosts.krm", "postrender.sources", "postrender.manifests.inflate"} & names

@@ -17,17 +17,15 @@ from ..manifests.stream import is_quiet
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import BinaryIO, TextIO, TypeAlias
+    from typing import BinaryIO, TextIO
 
     from ..sources import Settled
-
-    # Takes what a stream is called, its bytes, where to write, how to say something, and flags; returns the exit code.
-    Host: TypeAlias = Callable[[str, bytes, BinaryIO, Callable[[str], None], Mapping[str, str | Sequence[str]]], int]
 
 STDIN = "<stdin>"
 
 PLUGIN = "postrender"
 _NOTHING = b"# nothing to deploy\n"
+_RESOURCE_LIST = b"ResourceList"
 _LONGEST = 900  # of what Helm is made to print
 
 
@@ -61,16 +59,16 @@ def run(
     target: BinaryIO | None,
     errors: TextIO | None,
     flags: Mapping[str, str | Sequence[str]] | None = None,
-    only: Host | None = None,
+    function: bool = False,
 ) -> int:
     """Read `source` to its end, write the result to `target`, say what is to be said on `errors`; return the exit code.
 
-    `flags` are options of the command line by name; others come from the environment. `only` does the work, where that
-    is not for the stream to decide. Nothing is written to `target` unless all of it can be. A reader that has gone away
-    raises BrokenPipeError.
+    `flags` are options of the command line by name; others come from the environment. `function` says that the stream
+    must be the call of a KRM function, which otherwise it decides itself. Nothing is written to `target` unless all of
+    it can be. A reader that has gone away raises BrokenPipeError.
     """
     said = _Errors(errors)
-    code = _run(file, source, target, said.write, flags or {}, only)
+    code = _run(file, source, target, said.write, flags or {}, function)
     if code == DONE or target is None or not in_helm_4(os.environ):
         return code
     target.write(shown_by_helm_4(said.first))
@@ -84,7 +82,7 @@ def _run(
     target: BinaryIO | None,
     say: Callable[[str], None],
     flags: Mapping[str, str | Sequence[str]],
-    only: Host | None,
+    function: bool,
 ) -> int:
     settled: Settled | None = None
     if flags or any(name.startswith("POSTRENDER_") for name in os.environ) or "KUBE_API_VERSIONS" in os.environ:
@@ -108,15 +106,9 @@ def _run(
     except OSError as error:
         say(f"postrender: error: {file}: cannot be read: {error.strerror or error}\n")
         return UNREACHABLE
-    if only is not None:
-        return only(file, data, target, say, flags)
-    if b"ResourceList" in data:
-        from . import krm
-
-        if krm.is_call(data):
-            return krm.run(file, data, target, say, flags)
     asked = settled is not None and settled.options.leaderworkersets
-    if asked or not is_quiet(data, NEEDLES):
+    call = function or _RESOURCE_LIST in data
+    if asked or call or not is_quiet(data, NEEDLES):
         try:
             from ..pipeline import render
         except ImportError as error:
@@ -124,6 +116,11 @@ def _run(
                 raise
             say("postrender: error: PyYAML was built without libyaml; install PyYAML from its wheel\n")
             return REFUSED
+        if call:
+            from . import krm
+
+            if function or krm.is_call(data):
+                return krm.run(file, data, target, say, flags)
         from ..views.findings import lines
 
         rendered = render(data) if settled is None else render(data, settled.options)

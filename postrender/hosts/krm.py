@@ -17,7 +17,7 @@ from ..pipeline import render
 from ..record import Record
 from ..sources import Misuse, Unreadable, settle, value
 from ..views.findings import lines, shown
-from ..views.results import Origin, results
+from ..views.results import MOST, Origin, results
 from . import function_config
 from .filter import written
 from .joined import join
@@ -79,7 +79,7 @@ class Call(Record):
 
     def results(self, findings: tuple[Finding, ...], form: Form) -> tuple[Pairs, ...]:
         """Return the results of findings about the items and the functionConfig."""
-        known = _origins(self.data, list(shown(findings, form)))
+        known = _origins(self.data, list(shown(findings, form))[:MOST])
         if self.config is not None:
             origin = Origin(lookup.value_at(self.config, ("apiVersion",)))
             known.setdefault(_ref(self.config), []).append((Place(0, 0), origin))
