@@ -151,10 +151,14 @@ class Form:
     def __init__(self, folder: pathlib.Path) -> None:
         assert self.program.exists(), "run 'make e2e': it brings kustomize and kubectl"
         self.folder = folder
-        self.environ = {"HOME": str(folder / "home"), "PATH": str(self.path())}
+        # The one folder on PATH.
+        self.bin = folder / f"{self.name}-bin"
+        self.bin.mkdir()
+        self.install()
+        self.environ = {"HOME": str(folder / "home"), "PATH": str(self.bin)}
 
-    def path(self) -> pathlib.Path:
-        """Return the one folder on PATH."""
+    def install(self) -> None:
+        """Put into `bin` what kustomize is to start."""
         raise NotImplementedError
 
     def function(self, name: str = "gangs", how: Mapping[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
@@ -189,12 +193,9 @@ class Exec(Form):
     words = ("build", "--enable-alpha-plugins", "--enable-exec")
     how: Mapping[str, Any] = {"exec": {"path": "postrender"}}
 
-    def path(self) -> pathlib.Path:
-        """Return a folder with our script alone."""
-        folder = self.folder / "exec-bin"
-        folder.mkdir()
-        (folder / "postrender").symlink_to(SCRIPTS / "postrender")
-        return folder
+    def install(self) -> None:
+        """Put our script there."""
+        (self.bin / "postrender").symlink_to(SCRIPTS / "postrender")
 
 
 class Call(NamedTuple):
@@ -214,14 +215,11 @@ class Container(Form):
     words = ("kustomize", "--enable-alpha-plugins")
     how: Mapping[str, Any] = {"container": {"image": IMAGE}}
 
-    def path(self) -> pathlib.Path:
-        """Return a folder with the stand-in alone."""
-        folder = self.folder / "container-bin"
-        folder.mkdir()
-        script = folder / "docker"
+    def install(self) -> None:
+        """Put the stand-in there."""
+        script = self.bin / "docker"
         script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I "{STAND_IN}" "{SCRIPTS}" "{self.folder}" "$@"\n')
         script.chmod(0o755)
-        return folder
 
     def calls(self) -> list[Call]:
         """Return what was asked since the last time, in order, and forget it."""

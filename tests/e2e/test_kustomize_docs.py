@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from .kustomize import BIN, PLUGINS, ROOT, SCRIPTS
+from .kustomize import BIN, PLUGINS, ROOT, SCRIPTS, Container
 from .test_helm_docs import COMMAND, matches
 
 PAGES = {"README.md": ROOT / "README.md", "kustomize.md": ROOT / "docs/kustomize.md"}
@@ -20,10 +20,16 @@ EXAMPLES = ROOT / "examples"
 
 @pytest.fixture
 def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return an environment with kustomize, kubectl and our script on PATH."""
-    folder = tmp_path_factory.mktemp("bin")
-    for program in (BIN / "kustomize", BIN / "kubectl", SCRIPTS / "postrender"):
-        (folder / program.name).symlink_to(program)
+    """Return an environment with kustomize, kubectl, Helm, our script and the stand-in for docker on PATH."""
+    folder = Container(tmp_path_factory.mktemp("container")).bin
+    for name, program in {
+        "kustomize": BIN / "kustomize",
+        "kubectl": BIN / "kubectl",
+        "helm": BIN / "helm-4.3",
+        "postrender": SCRIPTS / "postrender",
+    }.items():
+        assert program.exists(), "run 'make e2e': it brings the programs"
+        (folder / name).symlink_to(program)
     return {"PATH": f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin", "HOME": str(folder)}
 
 
@@ -38,6 +44,7 @@ def test_every_block_with_a_prompt_is_run() -> None:
 def test_the_commands(page: str, environ: dict[str, str], tmp_path: pathlib.Path) -> None:
     text = PAGES[page].read_text()
     shutil.copytree(EXAMPLES / "kustomize-transformer", tmp_path, dirs_exist_ok=True)
+    shutil.copytree(EXAMPLES / "helm-qwen3/chart", tmp_path / "helm/charts/qwen3")
     shutil.copy(EXAMPLES / "pipe/input.yaml", tmp_path / "rendered.yaml")
     for name, content in re.findall(r"^```yaml\n# (\S+\.yaml)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         (tmp_path / name).parent.mkdir(exist_ok=True)

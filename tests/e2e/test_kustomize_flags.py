@@ -5,7 +5,6 @@ The silent rows are why a deploy must check that PodGroups came out: nothing in 
 
 from __future__ import annotations
 
-import os
 import pathlib
 import subprocess
 
@@ -56,7 +55,7 @@ def test_what_is_run(command: str, kind: type[Form], tmp_path: pathlib.Path) -> 
 
 def test_without_a_docker_nothing_is_silent(tmp_path: pathlib.Path) -> None:
     container = Container(tmp_path)
-    os.remove(tmp_path / "container-bin/docker")
+    (container.bin / "docker").unlink()
     folder = write(
         tmp_path / "files",
         {
@@ -72,7 +71,7 @@ def test_without_a_docker_nothing_is_silent(tmp_path: pathlib.Path) -> None:
 
 def test_without_a_postrender_nothing_is_silent(tmp_path: pathlib.Path) -> None:
     form = Exec(tmp_path)
-    os.remove(tmp_path / "exec-bin/postrender")
+    (form.bin / "postrender").unlink()
     folder = write(
         tmp_path / "files",
         {
