@@ -409,3 +409,19 @@ def test_names_that_change_places(form: Form, reader: Oracle, tmp_path: pathlib.
     found = good(form.build(write(tmp_path, files) / "overlay"), reader)
     assert exact(groups_of(found)) == exact([pod_group("x-a"), pod_group("x-x-a", members=4)])
     assert gangs(found)["labels"] == ["x-a-engine-0", "x-x-a-engine-0"]
+
+
+def test_below_the_outermost_a_label_may_become_too_long(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
+    """kustomize puts a prefix before a finished name, and cuts nothing; run on the final name, it is cut as OME does."""
+    made = {"namePrefix": "production-"}
+    lengths = {}
+    for name, base, overlay in (("below", {**FUNCTION, **TOLD}, made), ("outermost", {}, {**FUNCTION, **made})):
+        files = layers(form, base, overlay)
+        files["base/llama.yaml"] = service("a" * 50)
+        for folder in ("base", "overlay"):
+            files[f"{folder}/gangs.yaml"] = accepting(form, "name-too-long")
+        found = good(form.build(write(tmp_path / name, files) / "overlay"), reader)
+        [label] = gangs(found)["labels"]
+        assert gangs(found)["groups"] == [f"PodGroup/{label}"]
+        lengths[name] = len(label)
+    assert lengths == {"below": len("production-") + 50 + len("-engine-0"), "outermost": 63}
