@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -120,16 +121,62 @@ def test_run_on_final_names_the_group_is_whole(row: str, form: Form, reader: Ora
     assert (exact(group), exact(made)) == (exact(pod_group(final, namespace)), exact(wanted))
 
 
-def test_the_label_of_the_service_is_told_too(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
-    """Below the outermost, what a PodGroup says of its service follows it as well."""
+def test_below_the_outermost_a_group_says_the_earlier_name_of_its_service(
+    form: Form, reader: Oracle, tmp_path: pathlib.Path
+) -> None:
+    """References mend what the scheduler reads, and that alone."""
     files = layers(form, {**FUNCTION, **TOLD}, OVERLAY)
     found = good(form.build(write(tmp_path, files) / "overlay"), reader)
-    assert found["PodGroup/models/p-llama-engine-0-x"]["metadata"]["labels"] == {
-        "component": "engine",
-        "ome.io/inferenceservice": "p-llama-x",
-        "ome.io/instance-index": "0",
-        "ome.io/managed-by": "OMENative",
+    wanted = pod_group("llama", "models")
+    wanted["metadata"]["name"] = "p-llama-engine-0-x"
+    assert exact(found["PodGroup/models/p-llama-engine-0-x"]) == exact(wanted)
+
+
+@pytest.mark.parametrize(
+    ("base", "outermost", "labels"),
+    [
+        (FUNCTION, FUNCTION, ["llama-engine-0", "second-llama-engine-0"]),
+        ({**FUNCTION, **TOLD}, {}, ["second-llama-engine-0", "second-llama-engine-0"]),
+        ({**FUNCTION, **TOLD}, FUNCTION, ["second-llama-engine-0", "second-llama-engine-0"]),
+    ],
+    ids=["in both", "told in the base", "both"],
+)
+def test_a_base_under_its_own_name_and_under_another(
+    base: Mapping[str, Any],
+    outermost: Mapping[str, Any],
+    labels: list[str],
+    form: Form,
+    reader: Oracle,
+    tmp_path: pathlib.Path,
+) -> None:
+    """Told of the reference, kustomize takes the group of the other for the first: both services are in one, and nothing is
+    said. It does so after all transformers, so that our running outermost as well does not help.
+    """
+    files: dict[str, Content] = {
+        **layers(form, base, {"namePrefix": "second-"}),
+        "all/kustomization.yaml": {"resources": ["../base", "../overlay"], **outermost},
+        "all/gangs.yaml": form.function(),
     }
+    found = good(form.build(write(tmp_path, files) / "all"), reader)
+    groups = ["PodGroup/llama-engine-0", "PodGroup/second-llama-engine-0"]
+    assert gangs(found) == {"groups": groups, "labels": labels}
+
+
+def test_a_base_twice_and_then_a_suffix(form: Form, reader: Oracle, tmp_path: pathlib.Path) -> None:
+    """Every service has its own group; one of the base that cannot be told from another's is left, and it is said."""
+    files: dict[str, Content] = {
+        **layers(form, FUNCTION, {"namePrefix": "second-"}),
+        "all/kustomization.yaml": {"resources": ["../base", "../overlay"], "nameSuffix": "-x", **FUNCTION},
+        "all/gangs.yaml": form.function(),
+    }
+    built = form.build(write(tmp_path, files) / "all")
+    found = built.objects(reader)
+    for name in ("llama-x", "second-llama-x"):
+        assert exact(found[f"InferenceService/{name}"]) == exact(ganged(service(name), name))
+        assert exact(found.pop(f"PodGroup/{name}-engine-0")) == exact(pod_group(name))
+    left = [name for name in found if name.startswith("PodGroup/")]
+    said = re.findall(r"^postrender: warning: \S+ (\S+): .* \[stale-podgroup\]$", built.stderr, re.MULTILINE)
+    assert sorted(said) == sorted(left)
 
 
 def component(form: Form, *, told: bool) -> dict[str, Content]:

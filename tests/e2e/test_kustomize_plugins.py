@@ -123,7 +123,7 @@ def test_every_place_that_names_a_group(program: Exec, reader: Oracle, tmp_path:
     }
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "c"}, "spec": {"template": template}}
     elsewhere = service("d", labels={LABEL: "not-here"})
-    group = {**pod_group("g"), "metadata": {"name": "g", "labels": {"ome.io/inferenceservice": "a"}}}
+    group = {**pod_group("g"), "metadata": {"name": "g"}}
     kustomization = {"resources": ["all.yaml"], "namePrefix": "p-", "configurations": ["namereference.yaml"]}
     files = {"all.yaml": [everywhere, sets, job, elsewhere, group], **shipped("namereference.yaml")}
     found = build(program, tmp_path, kustomization, files, reader)
@@ -135,7 +135,6 @@ def test_every_place_that_names_a_group(program: Exec, reader: Oracle, tmp_path:
     assert (templates["leaderTemplate"], templates["workerTemplate"]) == (renamed, renamed)
     assert found["Job/p-c"]["spec"]["template"] == renamed
     assert found["InferenceService/p-d"]["spec"]["engine"]["labels"] == {LABEL: "not-here"}
-    assert found["PodGroup/p-g"]["metadata"]["labels"] == {"ome.io/inferenceservice": "p-a"}
 
 
 def ome(kind: str, name: str, **annotations: str) -> dict[str, Any]:
