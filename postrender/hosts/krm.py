@@ -136,7 +136,8 @@ def run(
     for line in lines(answer.findings, file, answer.form):
         say(line + "\n")
     refused = any(finding.severity == ERROR for finding in answer.findings)
-    if call is not None and answer.data == call.data and not call.items:
+    # Where there is nothing else, kustomize hands over the functionConfig as an item.
+    if call is not None and answer.data == call.data and call.items < 2 and not _handed(call):
         say(f"postrender: warning: {file}: the ResourceList has no items, so there is nothing to do\n")
     code = REFUSED if refused else DONE
     return written(answer.data, target, say, code) if answer.data else code
@@ -247,7 +248,7 @@ def _validated(call: Call, asked: _Asked) -> Answer:
 
 def _generated(call: Call, asked: _Asked) -> Answer:
     """Return the objects of files with their gangs; what was handed in is the functionConfig itself, and goes."""
-    handed = [item for item in objects.items(call.document, _any, 3) if not call.is_config(item)]
+    handed = _handed(call)
     if handed:
         message = "a generator is handed no items, and these would be lost"
         wrong = tree.Unfit("invalid-field", handed[0].root.start, message, "list it under generators:")
@@ -263,6 +264,11 @@ def _generated(call: Call, asked: _Asked) -> Answer:
         return _refused(call, asked.form, refusal.finding)
     made = results(rendered.findings, asked.form, _origins(joined.data, rendered.findings))
     return Answer(call.made(items, made), findings, asked.form)
+
+
+def _handed(call: Call) -> list[objects.Item]:
+    """Return the items but the functionConfig itself."""
+    return [item for item in objects.items(call.document, _any, 3) if not call.is_config(item)]
 
 
 _MODES = {TRANSFORM: _transformed, GENERATE: _generated, VALIDATE: _validated}
