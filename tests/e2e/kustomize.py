@@ -18,6 +18,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import postrender
 from tests.oracles.client import Oracle
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -26,7 +27,7 @@ BIN = ROOT / ".programs/bin"
 SCRIPTS = pathlib.Path(sys.executable).parent
 STAND_IN = pathlib.Path(__file__).parent / "docker.py"
 
-IMAGE = "postrender:0.1.0"
+IMAGE = f"postrender:{postrender.__version__}"
 FUNCTION = "config.kubernetes.io/function"
 LOCAL = "config.kubernetes.io/local-config"
 LABEL = "scheduling.x-k8s.io/pod-group"
@@ -67,7 +68,7 @@ def service(name: str, namespace: str = "", workers: int = 1, **engine: Any) -> 
 
 
 def pod_group(name: str, namespace: str = "", index: int = 0, members: int = 2) -> dict[str, Any]:
-    """Return the PodGroup of a service's engine, as the design has it; 600 s are the most that OME's chart allows."""
+    """Return the PodGroup of a service's engine, as OME documents it; 600 s are the most that OME's chart allows."""
     return {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
         "kind": "PodGroup",

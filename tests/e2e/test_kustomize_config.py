@@ -14,6 +14,7 @@ import pytest
 from tests.oracles.client import Oracle, exact
 
 from .kustomize import (
+    IMAGE,
     LABEL,
     QUIET,
     SCRIPTS,
@@ -99,9 +100,7 @@ def test_nothing_said_is_the_defaults(form: Form, reader: Oracle, tmp_path: path
 def test_the_environment_is_nearer_than_the_config(tmp_path: pathlib.Path, reader: Oracle, form: Form) -> None:
     config = form.function(spares=1)
     if isinstance(form, Container):
-        config["metadata"] = form.metadata(
-            how={"container": {"image": "postrender:0.1.0", "envs": ["POSTRENDER_SPARES=2"]}}
-        )
+        config["metadata"] = form.metadata(how={"container": {"image": IMAGE, "envs": ["POSTRENDER_SPARES=2"]}})
         built = form.build(write(tmp_path, one_layer(config)))
     else:
         built = form.build(write(tmp_path, one_layer(config)), POSTRENDER_SPARES="2")
@@ -120,7 +119,7 @@ def test_context_from_the_folder_of_the_kustomization(form: Form, reader: Oracle
     config = form.function(context=["cluster"])
     if isinstance(form, Container):
         mounts = [{"type": "bind", "src": "cluster", "dst": "/work/cluster"}]
-        config["metadata"] = form.metadata(how={"container": {"image": "postrender:0.1.0", "mounts": mounts}})
+        config["metadata"] = form.metadata(how={"container": {"image": IMAGE, "mounts": mounts}})
     files = {**one_layer(config, asks), "cluster/runtimes.yaml": runtime}
     found = good(form.build(write(tmp_path, files)), reader)
     assert sorted(found) == ["InferenceService/qwen", "PodGroup/qwen-engine-0"]
@@ -261,7 +260,7 @@ def test_a_validator_listed_as_transformer_empties_the_build(form: Form, tmp_pat
 
 def test_what_the_image_is_given(container: Container, reader: Oracle, tmp_path: pathlib.Path) -> None:
     config = container.function()
-    how = {"container": {"image": "postrender:0.1.0", "envs": ["POSTRENDER_SPARES=1"]}}
+    how = {"container": {"image": IMAGE, "envs": ["POSTRENDER_SPARES=1"]}}
     config["metadata"] = container.metadata(how=how)
     folder = write(tmp_path, one_layer(config))
     assert len(gangs(good(container.build(folder), reader))["groups"]) == 2
@@ -269,7 +268,7 @@ def test_what_the_image_is_given(container: Container, reader: Oracle, tmp_path:
     assert call.argv == [
         *("run", "--rm", "-i", "-a", "STDIN", "-a", "STDOUT", "-a", "STDERR", "--network", "none", "--user", "nobody"),
         *("--security-opt=no-new-privileges", "-e", "LOG_TO_STDERR=true", "-e", "POSTRENDER_SPARES=1"),
-        *("-e", "STRUCTURED_RESULTS=true", "postrender:0.1.0"),
+        *("-e", "STRUCTURED_RESULTS=true", IMAGE),
     ]
     assert call.cwd == str(folder)
     assert call.stdin.startswith("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n")
