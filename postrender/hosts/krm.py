@@ -59,13 +59,13 @@ class Call(Record):
         """Return what is wrong with the list as a finding."""
         return edit.refusal(unfit, stream.Places(self.data, self.spans), self.number).finding
 
-    def is_config(self, item: objects.Item) -> bool:
-        """Return whether an item is the functionConfig, of which kustomize hands a copy to a generator."""
-        config = self.config
+    def is_config(self, item: Node) -> bool:
+        """Return whether an item is the functionConfig: kustomize hands over a copy where there is nothing else."""
+        version = ("apiVersion",)
         return (
-            config is not None
-            and _ref(item.root) == _ref(config)
-            and item.api_version == lookup.value_at(config, ("apiVersion",))
+            self.config is not None
+            and _ref(item) == _ref(self.config)
+            and lookup.value_at(item, version) == lookup.value_at(self.config, version)
         )
 
     def report(self, form: Form) -> Report:
@@ -251,7 +251,7 @@ def _generated(call: Call, asked: _Asked) -> Answer:
     handed = _handed(call)
     if handed:
         message = "a generator is handed no items, and these would be lost"
-        wrong = tree.Unfit("invalid-field", handed[0].root.start, message, "list it under generators:")
+        wrong = tree.Unfit("invalid-field", handed[0].start, message, "list it under generators:")
         return _refused(call, asked.form, _of_config(call, wrong))
     try:
         joined = join(asked.files)
@@ -266,9 +266,10 @@ def _generated(call: Call, asked: _Asked) -> Answer:
     return Answer(call.made(items, made), findings, asked.form)
 
 
-def _handed(call: Call) -> list[objects.Item]:
+def _handed(call: Call) -> list[Node]:
     """Return the items but the functionConfig itself."""
-    return [item for item in objects.items(call.document, _any, 3) if not call.is_config(item)]
+    items = (node.resolved() for number, node in tree.nodes(call.document, True, 2) if number >= 0)
+    return [item for item in items if not call.is_config(item)]
 
 
 _MODES = {TRANSFORM: _transformed, GENERATE: _generated, VALIDATE: _validated}

@@ -86,6 +86,18 @@ def test_what_cannot_be_read_does_not_come_back(data: bytes) -> None:
         assert done.stderr.startswith(b"postrender: error: <stdin>:")
 
 
+@pytest.mark.parametrize("item", ["{kind: List, items: []}", "[]", "null", "text", "{kind: a, kind: b}"])
+@pytest.mark.parametrize("mode", ["transform", "generate", "validate"])
+def test_an_item_of_any_shape_is_an_item(item: str, mode: str, tmp_path: Path) -> None:
+    (tmp_path / "some.yaml").write_bytes(RUNTIME)
+    files = {"files": ["some.yaml"]} if mode == "generate" else {}
+    data = HEAD + f"items: [{item}]\nfunctionConfig: {gangs(mode=mode, **files)}\n".encode()
+    done = run(data, cwd=tmp_path)
+    assert b"a bug of postrender" not in done.stderr
+    assert done.stdout == data or done.returncode == 1 or mode == "validate"
+    assert mode != "generate" or b"is handed no items" in done.stderr
+
+
 def test_what_is_wrong_in_the_environment_is_no_fault_of_the_list(tmp_path: Path) -> None:
     done = run(listed(SERVICE), env={"POSTRENDER_SPARES": "many"})
     assert (done.returncode, done.stdout) == (2, b"")
