@@ -37,7 +37,7 @@ def read(node: Node) -> Mapping[str, Given]:
     said = (str(api_version.value) if api_version else "", str(kind.value) if kind else "")
     holder = _HOLDERS.get(said)
     if holder is None:
-        message = f"is {' of '.join(part for part in reversed(said) if part)}" if any(said) else "is not said"
+        message = f"is {said[1] or 'no kind'} of {said[0] or 'no apiVersion'}" if any(said) else "is not said"
         raise Unfit("invalid-field", kind.at if kind else node.start, message, _REMEDY, "kind")
     for name, at in names:
         if name not in (*_ENVELOPE, holder):

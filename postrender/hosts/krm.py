@@ -187,13 +187,12 @@ _ELSEWHERE = "kustomize and kpt write one for a function; a stream of manifests 
 
 
 class _Asked(Record):
-    """What a call asks for; `field` is where the functionConfig names the files to generate from, or would."""
+    """What a call asks for."""
 
     options: Options
     form: Form
     mode: str
     files: tuple[Source, ...]
-    field: str
 
 
 def _answer(call: Call, flags: Mapping[str, str | Sequence[str]]) -> Answer:
@@ -221,10 +220,10 @@ def _asked(call: Call, flags: Mapping[str, str | Sequence[str]]) -> _Asked:
     if files is not None and how != GENERATE:
         remedy = f"say mode: {GENERATE}, or remove it"
         raise tree.Unfit("invalid-field", files.at, f"is not read in mode {how}", remedy, files.field)
-    field = mode.field.replace(MODE.name, FUNCTION_FILES.name) if mode else ""
     if mode is not None and files is None and how == GENERATE:
+        field = mode.field.removesuffix(MODE.name) + FUNCTION_FILES.name
         raise tree.Unfit("invalid-field", mode.at, "nothing to generate from is named", "name files", field)
-    return _Asked(options, form, how, tuple(value(FUNCTION_FILES, files)) if files else (), field)
+    return _Asked(options, form, how, tuple(value(FUNCTION_FILES, files)) if files else ())
 
 
 def _of_config(call: Call, unfit: tree.Unfit) -> Finding:
@@ -262,7 +261,7 @@ def _generated(call: Call, asked: _Asked) -> Answer:
         items = b"items:\n" + inflate.items(rendered.data)
     except Refusal as refusal:
         return _refused(call, asked.form, refusal.finding)
-    made = results(rendered.findings, asked.form, _origins(joined.data, rendered.findings))
+    made = results(findings, asked.form, _origins(joined.data, findings))
     return Answer(call.made(items, made), findings, asked.form)
 
 

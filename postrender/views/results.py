@@ -43,9 +43,11 @@ def results(
 
 
 def _result(finding: Finding, known: Mapping[Ref, Sequence[tuple[Place, Origin]]]) -> Pairs:
-    """Return one result; a field needs an object, and an object needs an apiVersion and a name."""
+    """Return one result; a field needs an object, and an object needs apiVersion, kind and name."""
     ref = finding.ref
-    origin = _origin(finding, known.get(ref, ())) if ref is not None and ref.name else None
+    origin = _origin(finding, known.get(ref, ())) if ref is not None and ref.kind and ref.name else None
+    if origin is not None and not origin.api_version:
+        origin = None
     members: list[tuple[str, Value]] = [("message", message(finding) if origin else what(finding))]
     members.append(("severity", _SEVERITIES[finding.severity]))
     if ref is not None and origin is not None:
