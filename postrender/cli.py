@@ -205,6 +205,24 @@ def flags(config: str | None, given: Mapping[str, str | bool | Sequence[str] | N
 
 
 @cli.command(cls=_Optioned, epilog=EPILOG)
+def krm(config: str | None, **given: str | bool | Sequence[str] | None) -> int:
+    """Be a KRM function: a ResourceList on stdin, the ResourceList on stdout, findings as its results.
+
+    So does `postrender` without arguments where a ResourceList comes; this command takes nothing else. Options also
+    come from the list's functionConfig: kind Gangs of postrender/v1alpha1, under `spec`.
+
+    \b
+    Example (exec of a transformer, kustomize 5.7 and later):
+      exec: {path: postrender, args: [krm]}
+    """
+    from .hosts import filter as host
+
+    source = sys.stdin.buffer if sys.stdin is not None else None
+    target = sys.stdout.buffer if sys.stdout is not None else None
+    return host.run(host.STDIN, source, target, sys.stderr, flags(config, given), function=True)
+
+
+@cli.command(cls=_Optioned, epilog=EPILOG)
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path())
 @click.option(
     "--rendered", is_flag=True, help="These are rendered already: exit 3 if a render would still change them."
@@ -401,9 +419,7 @@ def _settled(config: str | None, given: Mapping[str, str | bool | Sequence[str] 
     try:
         return settle(flags(config, given), os.environ)
     except Misuse as error:
-        raise _Stopped(str(error), USAGE) from None
-    except Unreadable as error:
-        raise _Stopped(str(error), UNREACHABLE) from None
+        raise _Stopped(str(error), UNREACHABLE if isinstance(error, Unreadable) else USAGE) from None
 
 
 def _read(file: str) -> bytes:
@@ -460,9 +476,9 @@ def _put(files: Sequence[File], output: str, check: bool, force: bool) -> int:
 
 
 @cli.command(short_help="Print a JSON schema.")
-@click.argument("of", type=click.Choice(["config", "finding", "explanation"]), default="config")
+@click.argument("of", type=click.Choice(["config", "functionconfig", "finding", "explanation"]), default="config")
 def schema(of: str) -> None:
-    """Print the JSON schema of a config file, of a finding in `--format json`, or of an explanation.
+    """Print the JSON schema of a config file, a KRM functionConfig, a finding in `--format json`, or an explanation.
 
     \b
     Example:
@@ -472,11 +488,13 @@ def schema(of: str) -> None:
 
     from .views import schema as schemas
 
-    click.echo(
-        json.dumps(
-            {"config": schemas.config, "finding": schemas.finding, "explanation": schemas.explanation}[of](), indent=2
-        )
-    )
+    makers = {
+        "config": schemas.config,
+        "functionconfig": schemas.function_config,
+        "finding": schemas.finding,
+        "explanation": schemas.explanation,
+    }
+    click.echo(json.dumps(makers[of](), indent=2))
 
 
 @cli.group(

@@ -206,3 +206,20 @@ TABLE = (
     ),
     Option("verbose", SWITCH, _FINDINGS, "", "Show notes too."),
 )
+
+TRANSFORM, GENERATE, VALIDATE = "transform", "generate", "validate"
+
+# What a functionConfig can say beside the table.
+MODE = Option(
+    "mode",
+    CHOICE,
+    "Function",
+    "HOW",
+    "transform: add what the items need (the default). generate: return the objects of `files`, and what they need."
+    " validate: return no items, only findings.",
+    (TRANSFORM, GENERATE, VALIDATE),
+)
+FUNCTION_FILES = Option(
+    "files", FILES, "Function", "PATH", "The manifests to generate from, inside the kustomization's folder."
+)
+FUNCTION = (MODE, FUNCTION_FILES)

@@ -17,12 +17,16 @@ from .record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import TypeAlias
 
     from .findings import Place
     from .gangs.plan import Placer
     from .gangs.resources import Object
-    from .manifests.change import Spot
+    from .manifests.change import Change, Spot
+
+    # What is written into the stream itself of what was found.
+    Report: TypeAlias = Callable[[tuple[Finding, ...]], tuple[Change, ...]]
 
 
 class Stream(Record):
@@ -249,8 +253,8 @@ def write(read_stream: Stream, planned: Plan) -> bytes:
     return edit.splice(read_stream.data, read_stream.spans, planned.changes)
 
 
-def render(data: bytes, options: Options = DEFAULTS) -> Rendered:
-    """Return what is to be deployed instead of `data`, and what is to be said.
+def render(data: bytes, options: Options = DEFAULTS, report: Report | None = None) -> Rendered:
+    """Return what is to be deployed instead of `data`, and what is to be said; `report` also says it in the stream.
 
     >>> render(b"kind: ConfigMap").data
     b'kind: ConfigMap'
@@ -268,6 +272,8 @@ def render(data: bytes, options: Options = DEFAULTS) -> Rendered:
         return rendered
     # The iterator is the only holder of the changes, and each goes when it was made.
     spans, changes = found.spans, iter(planned.changes)
+    if report is not None:
+        changes = iter((*planned.changes, *report(rendered.findings)))
     del found, planned
     try:
         return rendered._replace(data=edit.splice(data, spans, changes))

@@ -9,7 +9,7 @@ from .findings import ERROR, Finding, Ref, Refusal
 from .gangs import audit, keys, labelled, reasons
 from .gangs.resources import STREAM, LeaderWorkerSet, Workload
 from .manifests import edit, objects, stream, tree
-from .manifests.change import Add, Set
+from .manifests.change import Add, Replace, Set
 from .manifests.lookup import value_at
 from .manifests.objects import field, shorten
 from .options import DEFAULTS, Options
@@ -219,15 +219,15 @@ def _changes(found: Stream, planned: Plan) -> Iterator[Finding]:
 def _change(change: Change, node: tree.Node) -> Finding | None:
     """Return what a change would do to an object; None if it holds already."""
     remedy = "deploy what a render makes of it"
-    if not isinstance(change, Set):
+    if isinstance(change, (Add, Replace)):
         ref = Ref(
             keys.POD_GROUP_KIND, *(str(_at(change.value, ("metadata", key)) or "") for key in ("namespace", "name"))
         )
         owner = _at(change.value, ("metadata", "annotations", keys.MADE_FOR))
         what = f"it is missing, and {owner} needs it" if isinstance(change, Add) else f"it is not what {owner} needs"
         return Finding("not-rendered", what, remedy, ref)
-    held = value_at(node, change.path)
-    if held == change.value:
+    held = value_at(node, change.path) if isinstance(change, Set) else ""
+    if not isinstance(change, Set) or held == change.value:
         return None
     ref = Ref(value_at(node, ("kind",)), *(value_at(node, ("metadata", key)) for key in ("namespace", "name")))
     message = f"is {shorten(held)!r}, not {change.value!r}" if held else f"is missing; a render writes {change.value!r}"

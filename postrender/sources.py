@@ -1,5 +1,6 @@
-"""Where an option's value comes from: flag > environment > config file > context > default; each with its origin.
+"""Where an option's value comes from: flag > environment > functionConfig > config file > context > default.
 
+Each value has its origin, for messages. A functionConfig stands with the objects that it is for, so it beats the file.
 What a context's `Cluster` document says is looked up when the context is read (gangs/world.py), for it may stand in any
 of its files. All else becomes Options here, files read.
 """
@@ -54,8 +55,14 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 class Misuse(Exception):  # noqa: N818 - the user's, not ours
     """Raised where an option is unknown or its value is none of its kind; the message names where it was set."""
 
+    def __init__(self, reason: str, given: Given | None = None) -> None:
+        """Say what is wrong with what was given, or with something else."""
+        super().__init__(f"{given.origin}: {reason}" if given else reason)
+        self.reason = reason
+        self.given = given
 
-class Unreadable(Exception):  # noqa: N818 - it names a file that is so
+
+class Unreadable(Misuse):
     """Raised where a file that an option names cannot be read."""
 
 
@@ -67,28 +74,43 @@ class Settled(Record):
 
 
 class Given(Record):
-    """What one source gives for an option: the words, where they were written, and the folder that paths start from."""
+    """What one source gives for an option: the words, where they were written, and the folder that paths start from.
+
+    A functionConfig's come with their path in it and the code point where they stand; its paths must stay inside the
+    working directory.
+    """
 
     words: Words
     origin: str
     folder: str = ""
+    field: str = ""
+    at: int = 0
 
 
-def settle(flags: Mapping[str, Words], environ: Mapping[str, str], host: Mapping[str, Given] = {}) -> Settled:
-    """Return the options that flags, environment and config file come to.
+def settle(
+    flags: Mapping[str, Words],
+    environ: Mapping[str, str],
+    function: Mapping[str, Given] | None = None,
+    host: Mapping[str, Given] | None = None,
+) -> Settled:
+    """Return the options that flags, environment, functionConfig and config file come to.
 
-    `flags` are those of the command line by the names of the table, and `config`; `host` is what a host was told in its
-    own way, and wins over all. Raises Misuse or Unreadable.
+    `flags` are those of the command line by the names of the table, and `config`; `function` is what a functionConfig
+    gives, by the same names; `host` is what a host was told in its own way, and wins over all. Raises Misuse or
+    Unreadable.
     """
     _check_names(environ)
     config = _one(flags.get(CONFIG)) or environ.get(_CONFIG_NAME, "")
-    layers = [host, dict(_from_flags(flags)), dict(_from_environment(environ)), _from_file(config) if config else {}]
+    layers: list[Mapping[str, Given]] = [host or {}, dict(_from_flags(flags)), dict(_from_environment(environ))]
+    layers.append(function or {})
+    if config:
+        layers.append(_from_file(config))
     values: dict[str, Any] = {}
     origins = []
     for option in TABLE:
         given = next((layer[option.name] for layer in layers if option.name in layer), None)
         if given is not None:
-            values[option.field] = _value(option, given)
+            values[option.field] = value(option, given)
             origins.append((option.name, given.origin))
     form = {field: values.pop(field) for field in Form._fields if field in values}
     return Settled(Options(**values, origins=tuple(origins)), Form(**form))
@@ -119,33 +141,42 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Given]]
 
 def _from_file(path: str) -> dict[str, Given]:
     """Return what a config file says: a map of options by name, values as they are written."""
-    data = _bytes(path)
     try:
-        written = _map(tree.read(data))
+        data = _bytes(path, path)
+    except OSError as error:
+        raise Unreadable(str(error)) from None
+    try:
+        listed = _listed(tree.read(data))
     except tree.Unfit as unfit:
         field = f"{unfit.field}: " if unfit.field else ""
         remedy = f"; {unfit.remedy}" if unfit.remedy not in ("", tree.TEMPLATE) else ""
         raise Misuse(f"{path}:{_line(data, unfit.index)}: {field}{unfit.message}{remedy}") from None
     folder = os.path.dirname(path)
-    return {name: Given(words, f"{path}:{_line(data, at)}: {name}", folder) for name, words, at in written}
+    return {name: Given(words, f"{path}:{_line(data, at)}: {name}", folder) for name, words, at in listed}
 
 
-def _map(root: tree.Node | None) -> list[tuple[str, Words, int]]:
-    """Return the options that a config file sets: name, words, and where these stand."""
+def _listed(root: tree.Node | None) -> list[tuple[str, Words, int]]:
+    """Return the options that the document of a config file sets."""
     if root is None or root.null():
         return []
     if root.kind != tree.MAP:
         raise tree.Unfit("", root.start, "the file is no map of options", "write lines of `name: value`")
-    view = objects.View(root)
-    options = {option.name: option for option in TABLE}
-    written = []
+    return list(written(objects.View(root), TABLE))
+
+
+def written(view: objects.View, table: Sequence[Option]) -> Iterator[tuple[str, Words, int]]:
+    """Yield the options of a table that a map sets: name, words, and where these stand.
+
+    Raises tree.Unfit, with the name as the field, for a key that is none of them.
+    """
+    options = {option.name: option for option in table}
     for name, at in view.own_keys():
         if name not in options:
-            raise tree.Unfit("", at, f"{name}: there is no such option{meant(name, options)}", "")
+            field = objects.field((*view.path, name))
+            raise tree.Unfit("invalid-field", at, f"there is no such option{meant(name, options)}", "", field)
         found = _written(view, options[name])
         if found is not None:
-            written.append((name, *found))
-    return written
+            yield (name, *found)
 
 
 def _written(view: objects.View, option: Option) -> tuple[Words, int] | None:
@@ -161,22 +192,21 @@ def _line(data: bytes, index: int) -> str:
     return f"{place.line}:{place.column}"
 
 
-def _value(option: Option, given: Given) -> Any:
+def value(option: Option, given: Given) -> Any:
     """Return the value of an option from its words; raises Misuse where they are none of its kind."""
     try:
         if option.kind in (LIST, CODES):
             return _codes(_split(given.words)) if option.kind == CODES else _split(given.words)
         if option.kind == FILES:
-            return tuple(source for path in _split(given.words) for source in files(_joined(given, path)))
+            return tuple(source for path in _split(given.words) for source in _sources(given, path))
         word = _one(given.words)
         if option.kind == FILE:
-            path = _joined(given, word)
-            return Source(path, _bytes(path))
+            return _source(given, os.path.join(given.folder, word))
         return _PARSERS[option.kind](option, word)
     except ValueError as error:
-        raise Misuse(f"{given.origin}: {error}") from None
-    except Unreadable as error:
-        raise Unreadable(f"{given.origin}: {error}") from None
+        raise Misuse(str(error), given) from None
+    except OSError as error:
+        raise Unreadable(str(error), given) from None
 
 
 def _one(words: Words | None) -> str:
@@ -255,17 +285,22 @@ _PARSERS = {
 }
 
 
-def _joined(given: Given, path: str) -> str:
-    return os.path.join(given.folder, path)
-
-
 def files(path: str) -> Iterator[Source]:
     """Yield the files that a path names: itself, or the manifests in the folder, in the order of their names.
 
     Raises Unreadable where one cannot be read, or the folder holds none.
     """
+    try:
+        yield from _sources(Given(path, ""), path)
+    except OSError as error:
+        raise Unreadable(str(error)) from None
+
+
+def _sources(given: Given, path: str) -> Iterator[Source]:
+    """Yield the files that a path of an option names."""
+    path = os.path.join(given.folder, path)
     if not os.path.isdir(path):
-        yield Source(path, _bytes(path))
+        yield _source(given, path)
         return
     empty = True
     for folder, folders, files in os.walk(path):
@@ -273,18 +308,29 @@ def files(path: str) -> Iterator[Source]:
         for name in sorted(files):
             if name.endswith(_SUFFIXES) and not name.startswith("."):
                 empty = False
-                inner = os.path.join(folder, name)
-                yield Source(inner, _bytes(inner))
+                yield _source(given, os.path.join(folder, name))
     if empty:
-        raise Unreadable(f"{path} holds no file that ends in {', '.join(_SUFFIXES)}")
+        raise OSError(f"{path} holds no file that ends in {', '.join(_SUFFIXES)}")
 
 
-def _bytes(path: str) -> bytes:
+def _source(given: Given, path: str) -> Source:
+    """Return a file; raises ValueError where it lies outside of what may be read, links followed."""
+    if given.field:
+        # Resolved once, and read by that name: a link that is changed meanwhile leads nowhere else.
+        real, here = os.path.realpath(path), os.path.realpath(os.curdir)
+        if os.path.commonpath((real, here)) != here:
+            raise ValueError(f"{path} leads out of the working directory; copy it there, or name it by the environment")
+        return Source(path, _bytes(real, path))
+    return Source(path, _bytes(path, path))
+
+
+def _bytes(path: str, name: str) -> bytes:
+    """Return what a file holds; raises OSError with a message of ours, which calls it `name`."""
     try:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise Unreadable(f"{path} cannot be read: {error.strerror or error}") from None
+        raise OSError(f"{name} cannot be read: {error.strerror or error}") from None
 
 
 def meant(name: str, known: Mapping[str, Any] | set[str]) -> str:

@@ -45,6 +45,7 @@ def test_the_commands_of_a_page(page, tmp_path):
     for language, text in BLOCK.findall(page.read_text()):
         named = re.match(r"# (\S+\.yaml)\n", text)
         if language == "yaml" and named:
+            (tmp_path / named[1]).parent.mkdir(exist_ok=True)
             (tmp_path / named[1]).write_text(text[named.end() :])
         for command, shown in (
             re.findall(r"^\$ (.*\n)((?:(?!\$ ).*\n)*)", text, re.MULTILINE) if language == "console" else ()

@@ -25,6 +25,7 @@ LAYERS = [
 ]
 # Inside manifests, from the top down.
 MANIFESTS = [
+    "inflate",
     "edit",
     "editor",
     "readback",
@@ -157,8 +158,8 @@ def test_a_render_loads_no_command_line():
 def test_a_resource_list_loads_no_command_line():
     stdin = b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- " + SERVICE.replace(b"\n", b"\n  ")
     names = loaded(stdin)
-    assert "postrender.manifests.edit" in names
-    assert not {"click", "jsonpatch", "kubernetes", "typing", "dataclasses"} & names
+    assert {"postrender.manifests.edit", "postrender.hosts.krm"} <= names
+    assert not {"click", "jsonpatch", "kubernetes", "typing", "dataclasses", "json", "hashlib", "difflib"} & names
 
 
 def test_a_build_loads_no_patches(tmp_path):
@@ -170,3 +171,8 @@ def test_a_build_loads_no_patches(tmp_path):
     assert (
         not {"jsonpatch", "kubernetes", "json", "difflib", "postrender.hosts.flux", "postrender.hosts.argocd"} & names
     )
+
+
+def test_a_render_loads_nothing_of_the_function():
+    names = loaded(SERVICE)
+    assert not {"postrender.hosts.krm", "postrender.sources", "postrender.manifests.inflate"} & names

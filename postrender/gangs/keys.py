@@ -25,6 +25,8 @@ LIFECYCLE = "lifecycle"
 # What we write about a cluster ourselves.
 OUR_VERSION = "postrender/v1alpha1"
 CLUSTER = "Cluster"
+# The functionConfig of a KRM function.
+GANGS = "Gangs"
 
 # What a span must contain for it to matter; see stream.is_quiet.
 NEEDLES = (INFERENCE_SERVICE.encode(), INFERENCE_REPLICA.encode(), POD_GROUP_KIND.encode())
@@ -56,6 +58,17 @@ FILES = (FILENAME, "internal.config.kubernetes.io/path", "config.kubernetes.io/p
 INHERIT_FROM = "ome.io/inherit-from"
 # kustomize writes down what an object was called before.
 PREVIOUS_NAMES = "internal.config.kubernetes.io/previousNames"
+# What is marked so, but with "false", is for tools alone: kustomize drops it at the end, kpt never applies it.
+LOCAL_CONFIG = "config.kubernetes.io/local-config"
+# Annotations by which kustomize and kpt know an object again: an item keeps them, and no new one has any.
+BOOKKEEPING = (
+    "internal.config.kubernetes.io/",
+    "config.kubernetes.io/",
+    "config.k8s.io/",
+    "alpha.config.kubernetes.io/",
+    "kustomize.config.k8s.io/",
+    "internal.kpt.dev/",
+)
 
 # By this annotation we know a PodGroup as our own.
 MADE_FOR = "postrender/for"

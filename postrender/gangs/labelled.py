@@ -11,6 +11,7 @@ from ..manifests.change import Spot
 from ..manifests.objects import Found, View, field
 from ..record import Record
 from . import keys
+from .resources import is_local
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ def read(span: int, item: Item) -> Labelled | AnyPodGroup | None:
     spot, root = Spot(span, item.number), View(item.root)
     metadata, spec = root.map("metadata"), root.map("spec")
     ref = Ref(item.kind, _text(metadata, "namespace"), _text(metadata, "name"))
+    if is_local(metadata.map("annotations") if metadata else None):
+        return None
     if item.kind == keys.POD_GROUP_KIND:
         return AnyPodGroup(ref, spot, root.index, spec.integer("minMember") if spec else None)
     if spec is None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ..findings import Place
-    from ..manifests.change import Change, Spot
+    from ..manifests.change import Change, Pairs, Spot
     from .cluster import Cluster, Lifecycle
     from .resources import LeaderWorkerSet, PodGroup, Runtime, Workload
     from .shapes.shape import Gang, Shape
@@ -57,6 +57,10 @@ class _Planner:
         self.changes: list[Change] = []
         self.findings: list[Finding] = []
         self.version_matters = False
+        # Gangs of objects that had another name before, and may have a PodGroup from that time.
+        self.renamed: list[tuple[Gang, list[PodGroup]]] = []
+        self.made: dict[tuple[str, str], list[PodGroup]] | None = None  # those in the stream, by whom they are for
+        self.brought: set[Spot] = set()  # where the PodGroups stand that were brought to such a gang's name
         self.ref = Ref("", "", "")  # of the workload at hand, and the template it is from
         self.filename = ""
 
@@ -125,7 +129,7 @@ class _Planner:
 
     def pod_group(self, gang: Gang) -> None:
         """Add the PodGroup of a gang, or compare it with the one that stands there."""
-        wanted = podgroup.value(gang, self.world.options.sync_wave)
+        wanted = self.value(gang)
         workload = gang.workload
         namespace = self.world.namespace(workload)
         where = (namespace, gang.name)
@@ -141,17 +145,56 @@ class _Planner:
                 self.told = True
                 self.say(_two_namespaces(gang.name, elsewhere), workload, workload.at)
         found, *others = self.groups.get(where, (None,))
-        if found is None:
+        if found is None and workload.earlier and (former := self.former(gang, namespace)):
+            self.renamed.append((gang, former))
+        elif found is None:
             self.changes.append(Add(workload.before, wanted))
         elif others:
             self.conflict(gang, others[0], "it stands twice in the stream", "remove one of the two")
         elif podgroup.equal(found.value, wanted):
             pass
-        elif found.made_for == podgroup.made_for(workload):
-            self.changes.append(Replace(found.spot, podgroup.value(gang, self.world.options.sync_wave, found.filename)))
+        elif found.made_for in (podgroup.made_for(workload), *podgroup.made_for_before(workload)):
+            self.changes.append(Replace(found.spot, self.value(gang, found)))
         else:
             why = f"it was made for {found.made_for}" if found.made_for else podgroup.difference(found.value, wanted)
             self.conflict(gang, found, why, "remove or rename it, or make it what the service needs")
+
+    def former(self, gang: Gang, namespace: str) -> list[PodGroup]:
+        """Return the PodGroups that may be a gang's from when its object had another name."""
+        if self.made is None:  # most streams need none of this
+            self.made = {}
+            for (where, _), groups in self.groups.items():
+                for group in groups:
+                    self.made.setdefault((where, group.made_for), []).append(group)
+        found = (self.made.get((namespace, maker), ()) for maker in podgroup.made_for_before(gang.workload))
+        return [group for groups in found for group in groups if podgroup.is_same(group, gang)]
+
+    def rename(self) -> None:
+        """Bring PodGroups to the names that their objects have by now, once it is known what else is needed.
+
+        First those that were renamed as their object was: two objects may have had one name. Without one it is new.
+        """
+        for alike in (True, False):
+            left = []
+            for gang, former in self.renamed:
+                free = [
+                    group
+                    for group in former
+                    if group.spot not in self.brought
+                    and (group.namespace or self.world.options.namespace, group.name) not in self.needed
+                    and (not alike or podgroup.is_renamed_alike(group, gang))
+                ]
+                if len(free) == 1:
+                    self.brought.add(free[0].spot)
+                    self.changes.append(Replace(free[0].spot, self.value(gang, free[0])))
+                else:
+                    left.append((gang, former))
+            self.renamed = left
+        self.changes.extend(Add(gang.workload.before, self.value(gang)) for gang, _ in self.renamed)
+
+    def value(self, gang: Gang, former: PodGroup | None = None) -> Pairs:
+        """Return the PodGroup of a gang, in place of a former one if there is one."""
+        return podgroup.value(gang, self.world.options.sync_wave, former)
 
     def conflict(self, gang: Gang, found: PodGroup, why: str, remedy: str) -> None:
         finding = Finding(
@@ -175,7 +218,7 @@ class _Planner:
         refused = any(finding.severity == ERROR for finding in self.findings)
         for where, groups in self.groups.items() if not refused else ():
             for group in groups if where not in self.needed else ():
-                if group.made_for:
+                if group.made_for and group.spot not in self.brought:
                     message = f"it was made for {group.made_for}, which needs no PodGroup of this name"
                     ref = Ref(keys.POD_GROUP_KIND, group.namespace, group.name)
                     place = self.place(group.file, group.spot, group.at)
@@ -252,5 +295,6 @@ def plan(
     for one in sets:
         if not isinstance(one, Autoscaler) and planner.first(one):
             planner.leader_worker_set(one, scalers.get((one.namespace or world.options.namespace, one.name)))
+    planner.rename()
     planner.stream()
     return Plan(tuple(planner.decided), tuple(planner.changes), tuple(planner.findings))

@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..manifests.change import Pairs, Value
-    from .resources import LeaderWorkerSet, Workload
+    from .resources import LeaderWorkerSet, PodGroup, Workload
     from .shapes.shape import Gang
 
 
-def value(gang: Gang, wave: str = "", filename: str = "") -> Pairs:
+def value(gang: Gang, wave: str = "", former: PodGroup | None = None) -> Pairs:
     """Return the PodGroup of a gang: the fields that OME writes and our annotations, nothing a controller would.
 
-    `wave` is its Argo CD sync wave where its service implies none, `filename` the template that Helm 4 says it is from,
-    if it is not to be its service's.
+    `wave` is its Argo CD sync wave where its service implies none. Of a former one that it replaces it keeps by what
+    others know that: the template that Helm 4 says it is from, and the bookkeeping of kustomize and kpt.
     """
     workload = gang.workload
     metadata: list[tuple[str, Value]] = [("name", gang.name)]
@@ -31,12 +31,14 @@ def value(gang: Gang, wave: str = "", filename: str = "") -> Pairs:
     annotations.append((keys.MADE_FOR, made_for(workload)))
     if workload.annotations:
         implied = dict(workload.annotations)
-        if filename:
-            implied[keys.FILENAME] = filename
+        if former is not None and former.filename:
+            implied[keys.FILENAME] = former.filename
         annotations.extend(_implied(implied))
     # Where there is no wave, Argo CD takes the weight of a hook for one.
     if wave and not {_WAVE, _HOOK} & dict(annotations).keys():
         annotations.append((_WAVE, wave))
+    if former is not None:
+        annotations.extend(former.kept)
     metadata.append(("annotations", tuple(annotations)))
     spec: list[tuple[str, Value]] = [("minMember", gang.min_member)]
     if gang.schedule_timeout_seconds is not None:
@@ -52,6 +54,36 @@ def value(gang: Gang, wave: str = "", filename: str = "") -> Pairs:
 def made_for(workload: Workload | LeaderWorkerSet) -> str:
     """Return what our annotation says of a PodGroup: whom it was made for."""
     return f"{workload.kind}/{workload.name}"
+
+
+def made_for_before(workload: Workload | LeaderWorkerSet) -> tuple[str, ...]:
+    """Return what it says of a PodGroup that was made when the object had another name."""
+    return tuple(f"{workload.kind}/{name}" for name in workload.earlier)
+
+
+def is_same(group: PodGroup, gang: Gang) -> bool:
+    """Return whether a PodGroup that was made for the gang's object, under another name of it, is the gang's.
+
+    A component's has labels that say which; a LeaderWorkerSet's has nothing but its name.
+    """
+    if gang.merged is not None:
+        labels = dict(gang.labels)
+        return group.slot == (labels[keys.COMPONENT], labels[keys.INSTANCE_INDEX])
+    tail = gang.name.removeprefix(gang.workload.name)
+    return any(name + tail in (group.name, *group.earlier) for name in gang.workload.earlier)
+
+
+def is_renamed_alike(group: PodGroup, gang: Gang) -> bool:
+    """Return whether the same prefix and suffix have led from earlier names to those of a PodGroup and its object."""
+    name = gang.workload.name
+    for earlier in gang.workload.earlier:
+        at = name.find(earlier)
+        while at >= 0:
+            before, behind = name[:at], name[at + len(earlier) :]
+            if any(before + one + behind == group.name for one in group.earlier):
+                return True
+            at = name.find(earlier, at + 1)
+    return False
 
 
 # What a service's annotations imply for its PodGroup, which must live as long, go where it goes, and be there first.
@@ -130,11 +162,11 @@ def difference(found: Value | None, wanted: Pairs) -> str:
 
 
 def _leaves(value: Value, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Value]:
-    """Return the scalars of a value by their paths, our annotation and the name of its template left out."""
+    """Return the scalars of a value by their paths, without our annotation and those by which others know it again."""
     if not isinstance(value, tuple) or not value:
         return {path: value}
     leaves = {}
     for key, held in value:
-        if key not in (keys.MADE_FOR, keys.FILENAME):
+        if key not in (keys.MADE_FOR, keys.FILENAME) and not key.startswith(keys.BOOKKEEPING):
             leaves.update(_leaves(held, (*path, key)))
     return leaves

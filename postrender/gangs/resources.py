@@ -6,6 +6,7 @@ Reading refuses wrong types with the field and the place (tree.Unfit, `invalid-f
 from __future__ import annotations
 
 from ..manifests.change import Spot
+from ..manifests.lookup import value_at
 from ..manifests.objects import View, plain, takes_any
 from ..manifests.tree import Unfit
 from ..record import Record
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..manifests.change import Value
     from ..manifests.objects import Found, Item
+    from ..manifests.tree import Node
     from .cluster import Cluster, Lifecycle
 
     Object: TypeAlias = "Workload | LeaderWorkerSet | Autoscaler | Runtime | PodGroup | Lifecycle | Cluster"
@@ -70,7 +72,7 @@ class Workload(Record):
     """An InferenceService, or a standalone InferenceReplica as one of a single component, which has no runtime.
 
     `namespace` is empty where it writes none, `before` is where new objects go, `annotations` are those of its metadata
-    that a PodGroup repeats, and `virtual` says that OME makes nothing of it.
+    that a PodGroup repeats, and `virtual` says that OME makes nothing of it. `earlier` are names it had before.
     """
 
     kind: str
@@ -85,6 +87,7 @@ class Workload(Record):
     exclusive: Found | None
     annotations: tuple[tuple[str, str], ...]
     components: tuple[Component, ...]
+    earlier: tuple[str, ...] = ()
 
     @property
     def file(self) -> int:
@@ -142,7 +145,8 @@ class LeaderWorkerSet(Record):
     """A LeaderWorkerSet, or a set of such sets; `templates` are the leader's, if it has its own, and the workers'.
 
     `other` is the mark of another gang system, or empty, `unhandled` a feature that we do not handle, or empty; `waits`
-    says why its workers wait for a leader that is placed, or is empty. `surge` is maxSurge as it is written.
+    says why its workers wait for a leader that is placed, or is empty. `surge` is maxSurge as it is written, `earlier`
+    are names it had before.
     """
 
     kind: str
@@ -159,6 +163,7 @@ class LeaderWorkerSet(Record):
     unhandled: tuple[str, int] | None
     other: tuple[str, int] | None
     annotations: tuple[tuple[str, str], ...]
+    earlier: tuple[str, ...] = ()
 
     @property
     def file(self) -> int:
@@ -184,7 +189,8 @@ class Autoscaler(Record):
 class PodGroup(Record):
     """A PodGroup in the stream: `made_for` is our annotation, `filename` the template that Helm 4 says it is from.
 
-    `value` is all of it, or None where it is none of ours.
+    `value` is all of it, or None where it is none of ours. `earlier` are names it had before, `slot` its labels
+    component and index, and `kept` the annotations by which kustomize and kpt know it again.
     """
 
     spot: Spot
@@ -194,6 +200,9 @@ class PodGroup(Record):
     made_for: str
     filename: str
     value: Value | None
+    earlier: tuple[str, ...] = ()
+    slot: tuple[str, str] = ("", "")
+    kept: tuple[tuple[str, str], ...] = ()
 
     @property
     def file(self) -> int:
@@ -249,9 +258,10 @@ def read(span: int, item: Item, file: int = STREAM) -> Object | None:
         raise Unfit("invalid-field", root.index, message, "write a name", "metadata.name")
     namespace = _text(metadata, "namespace")
     annotations = metadata.map("annotations") if metadata else None
+    if item.kind not in (keys.SERVING_RUNTIME, keys.CLUSTER_SERVING_RUNTIME) and is_local(annotations):
+        return None
     if item.kind == keys.POD_GROUP_KIND:
-        made_for, filename = _text(annotations, keys.MADE_FOR), _text(annotations, keys.FILENAME)
-        return PodGroup(spot, root.index, namespace, str(name.value), made_for, filename, plain(item.root))
+        return _pod_group(spot, item.root, namespace, str(name.value), annotations)
     if item.kind in (keys.SERVING_RUNTIME, keys.CLUSTER_SERVING_RUNTIME):
         return _runtime(file, spot, root.index, item.kind, namespace, str(name.value), annotations, spec)
     if item.kind == keys.LEADER_WORKER_SET:
@@ -273,7 +283,35 @@ def read(span: int, item: Item, file: int = STREAM) -> Object | None:
         annotations.text(keys.EXCLUSIVE_TOPOLOGY) if annotations else None,
         _repeated(annotations),
         _replica(spec) if replica else _components(spec, ""),
+        _earlier(annotations, str(name.value)),
     )
+
+
+def _pod_group(spot: Spot, root: Node, namespace: str, name: str, annotations: View | None) -> PodGroup:
+    made_for, filename = _text(annotations, keys.MADE_FOR), _text(annotations, keys.FILENAME)
+    group = PodGroup(spot, root.start, namespace, name, made_for, filename, plain(root))
+    if annotations is None or not made_for:
+        return group
+    component, index = (value_at(root, ("metadata", "labels", key)) for key in (keys.COMPONENT, keys.INSTANCE_INDEX))
+    names = [key for key, _ in annotations.own_keys() if key.startswith(keys.BOOKKEEPING)]
+    kept = ((key, annotations.written(key)) for key in names)
+    return group._replace(
+        earlier=_earlier(annotations, name),
+        slot=(component, index),
+        kept=tuple((key, str(found.value) if found else "") for key, found in kept),
+    )
+
+
+def is_local(annotations: View | None) -> bool:
+    """Return whether annotations say that an object is for tools alone, and never comes to a cluster."""
+    found = annotations.written(keys.LOCAL_CONFIG) if annotations and annotations.says(keys.LOCAL_CONFIG) else None
+    return found is not None and found.value != "false"
+
+
+def _earlier(annotations: View | None, name: str) -> tuple[str, ...]:
+    """Return the names that an object had before, the latest first."""
+    said = _text(annotations, keys.PREVIOUS_NAMES)
+    return tuple(dict.fromkeys(one for one in reversed(said.split(",")) if one not in ("", name))) if said else ()
 
 
 def _components(spec: View | None, suffix: str) -> tuple[Component, ...]:
@@ -327,7 +365,6 @@ def _runtime_ref(spec: View | None, key: str, at: int) -> RuntimeRef:
 def _runtime(
     file: int, spot: Spot, at: int, kind: str, namespace: str, name: str, annotations: View | None, spec: View | None
 ) -> Runtime:
-    earlier = _text(annotations, keys.PREVIOUS_NAMES).split(",")
     parent = annotations.text(keys.INHERIT_FROM) if annotations else None
     disabled = spec.boolean("disabled") if spec else None
     return Runtime(
@@ -337,7 +374,7 @@ def _runtime(
         kind,
         # A transformer may have given a cluster-wide object a namespace that it does not have.
         namespace if kind == keys.SERVING_RUNTIME else "",
-        (name, *(one for one in reversed(earlier) if one and one != name)),
+        (name, *_earlier(annotations, name)),
         parent if parent and parent.value else None,
         spec.text("schedulerName") if spec else None,
         bool(disabled and disabled.value),
@@ -412,6 +449,7 @@ def _leader_worker_set(
     inner = spec.map("leaderWorkerTemplate") if spec else None
     if spec is None or inner is None:
         return None
+    annotations = metadata.map("annotations") if metadata else None
     views = [(key, inner.map(key)) for key in ("leaderTemplate", "workerTemplate")]
     strategy = spec.map(_STRATEGY)
     rolling = strategy.map("rollingUpdateConfiguration") if strategy else None
@@ -429,7 +467,8 @@ def _leader_worker_set(
         _waits(metadata, spec),
         ("subGroupPolicy", policy.index) if (policy := inner.map("subGroupPolicy")) else None,
         _other_system(metadata, spec, [view for _, view in views if view is not None]),
-        _repeated(metadata.map("annotations") if metadata else None),
+        _repeated(annotations),
+        _earlier(annotations, name),
     )
 
 

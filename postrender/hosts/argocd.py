@@ -110,9 +110,7 @@ def generate(folder: str, environ: Mapping[str, str], target: BinaryIO | None, e
         app.check_links(app.folder)
         rendered = renderers.run(request, environ, told.switch("allow-empty"))
     except Misuse as misuse:
-        return fail(misuse, USAGE)
-    except Unreadable as unreadable:
-        return fail(unreadable, UNREACHABLE)
+        return fail(misuse, UNREACHABLE if isinstance(misuse, Unreadable) else USAGE)
     except Failed as failed:
         fail(app.shown(str(failed)), REFUSED)
         _forward(app.shown(failed.said), errors)
@@ -148,7 +146,7 @@ def _settled(told: Parameters, app: _App, environ: Mapping[str, str]) -> Settled
     namespace = environ.get("ARGOCD_APP_NAMESPACE")
     if namespace:
         given["namespace"] = Given(namespace, "ARGOCD_APP_NAMESPACE")
-    settled = settle({}, environ, given)
+    settled = settle({}, environ, host=given)
     options = settled.options
     if not (options.ome or options.context or "ome-not-said" in options.accept):
         raise Misuse("parameter ome: is required; say which version of OME runs the manifests, such as 1.3")

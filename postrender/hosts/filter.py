@@ -25,6 +25,7 @@ STDIN = "<stdin>"
 
 PLUGIN = "postrender"
 _NOTHING = b"# nothing to deploy\n"
+_RESOURCE_LIST = b"ResourceList"
 _LONGEST = 900  # of what Helm is made to print
 
 
@@ -58,14 +59,16 @@ def run(
     target: BinaryIO | None,
     errors: TextIO | None,
     flags: Mapping[str, str | Sequence[str]] | None = None,
+    function: bool = False,
 ) -> int:
     """Read `source` to its end, write the result to `target`, say what is to be said on `errors`; return the exit code.
 
-    `flags` are options of the command line by name; others come from the environment. Nothing is written to `target`
-    unless all of it can be. A reader that has gone away raises BrokenPipeError.
+    `flags` are options of the command line by name; others come from the environment. `function` says that the stream
+    must be the call of a KRM function, which otherwise it decides itself. Nothing is written to `target` unless all of
+    it can be. A reader that has gone away raises BrokenPipeError.
     """
     said = _Errors(errors)
-    code = _run(file, source, target, said.write, flags or {})
+    code = _run(file, source, target, said.write, flags or {}, function)
     if code == DONE or target is None or not in_helm_4(os.environ):
         return code
     target.write(shown_by_helm_4(said.first))
@@ -79,6 +82,7 @@ def _run(
     target: BinaryIO | None,
     say: Callable[[str], None],
     flags: Mapping[str, str | Sequence[str]],
+    function: bool,
 ) -> int:
     settled: Settled | None = None
     if flags or any(name.startswith("POSTRENDER_") for name in os.environ) or "KUBE_API_VERSIONS" in os.environ:
@@ -88,10 +92,7 @@ def _run(
             settled = settle(flags, os.environ)
         except Misuse as error:
             say(f"postrender: error: {error}\n")
-            return USAGE
-        except Unreadable as error:
-            say(f"postrender: error: {error}\n")
-            return UNREACHABLE
+            return UNREACHABLE if isinstance(error, Unreadable) else USAGE
     if source is None or target is None:
         what = (
             "stdin is closed; give it a pipe, or name a FILE"
@@ -106,7 +107,8 @@ def _run(
         say(f"postrender: error: {file}: cannot be read: {error.strerror or error}\n")
         return UNREACHABLE
     asked = settled is not None and settled.options.leaderworkersets
-    if asked or not is_quiet(data, NEEDLES):
+    call = function or _RESOURCE_LIST in data
+    if asked or call or not is_quiet(data, NEEDLES):
         try:
             from ..pipeline import render
         except ImportError as error:
@@ -114,6 +116,11 @@ def _run(
                 raise
             say("postrender: error: PyYAML was built without libyaml; install PyYAML from its wheel\n")
             return REFUSED
+        if call:
+            from . import krm
+
+            if function or krm.is_call(data):
+                return krm.run(file, data, target, say, flags)
         from ..views.findings import lines
 
         rendered = render(data) if settled is None else render(data, settled.options)
@@ -124,6 +131,11 @@ def _run(
         data = rendered.data
     if not data.strip() and in_helm_4(os.environ):
         data = _NOTHING
+    return written(data, target, say)
+
+
+def written(data: bytes, target: BinaryIO, say: Callable[[str], None], code: int = DONE) -> int:
+    """Write the output; return `code`, or another where it cannot be. A reader that has gone raises BrokenPipeError."""
     try:
         target.write(data)
         target.flush()
@@ -132,4 +144,4 @@ def _run(
     except OSError as error:
         say(f"postrender: error: the output could not be written: {error.strerror or error}\n")
         return UNREACHABLE
-    return DONE
+    return code

@@ -199,9 +199,7 @@ def _settled(flags: Flags) -> Settled:
     try:
         return settle(flags, os.environ)
     except Misuse as error:
-        raise _Stopped(str(error), USAGE) from None
-    except Unreadable as error:
-        raise _Stopped(str(error), UNREACHABLE) from None
+        raise _Stopped(str(error), UNREACHABLE if isinstance(error, Unreadable) else USAGE) from None
 
 
 def _read(names: Sequence[str], streams: Streams) -> list[Source]:

@@ -12,4 +12,5 @@ overlay   the changes of one document, object by object
 editor    nodes and an overlay -> edits of the text
 readback  an edited document, held against the original
 edit      changes -> bytes, each edit read back and compared
+inflate   documents -> the items of a list, each read back and compared
 """

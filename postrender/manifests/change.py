@@ -1,4 +1,4 @@
-"""What may happen to a stream of manifests: three kinds of change, as values.
+"""What may happen to a stream of manifests: four kinds of change, as values.
 
 A change names its object by a `Spot` and says what must hold afterwards; where the text goes is `edit`'s business.
 A change that holds already makes no edit.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     # What we ever write: strings, integers, booleans, and maps of them as pairs in the order to write them.
     Value: TypeAlias = str | int | bool | "Pairs"
     Pairs: TypeAlias = tuple[tuple[str, Value], ...]
-    Change: TypeAlias = "Set" | "Add" | "Replace"
+    Change: TypeAlias = "Set" | "Add" | "Replace" | "Extend"
     Changes: TypeAlias = Sequence[Change]
 
 
@@ -47,3 +47,14 @@ class Replace(Record):
 
     spot: Spot
     value: Pairs
+
+
+class Extend(Record):
+    """Each of `values` must stand in the list that the document at `spot` holds at `key`; they go to its end.
+
+    The list is made if it is missing. Only for documents that are lists themselves.
+    """
+
+    spot: Spot
+    key: str
+    values: tuple[Pairs, ...]

@@ -146,7 +146,7 @@ def edited(old: bytes, changes: Iterable[Change]) -> bytes:
     numbers = wanted.numbers()
     if not numbers:
         return old
-    split = max(numbers) >= 0
+    split = max(numbers) >= 0 or wanted.extended is not None
     head = tree.head(old) or objects.head_of(old) if split else None
     appends = head is not None and head.kind == objects.RESOURCE_LIST
     text = Ascii(old) if len(old) > _LARGE and old.isascii() else old.decode()
@@ -168,6 +168,8 @@ def edited(old: bytes, changes: Iterable[Change]) -> bytes:
     if numbers:
         raise ValueError(f"no such object: {min(numbers)}")
     editor.append_items()
+    if wanted.extended is not None:
+        editor.extend(node, wanted.extended.key, wanted.extended.values)
     if not editor.edits:
         return old
     new = apply(old, text, editor.edits)

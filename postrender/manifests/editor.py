@@ -21,12 +21,14 @@ from .lines import (
     skip,
 )
 from .lookup import Entry, find, is_merge
-from .overlay import holds, overlay_pairs, pairs_of
+from .overlay import holds, lacking, overlay_pairs, pairs_of
 from .tree import ALIAS, MAP, SCALAR, SEQ, Node, Unfit
 from .write import STEP, block, habits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from .change import Pairs, Value
     from .lines import Text
     from .overlay import Overlay, Wanted
@@ -111,7 +113,7 @@ class Editor:
                     raise _refused(entry.value, message, (*path, key), _WRITE_OUT)
                 missing.append((key, pairs_of(want)))
         if missing and node.flow:
-            self._insert_flow(node, tuple(missing))
+            self._insert_flow(node, self.flow.members(tuple(missing)))
         elif missing:
             self._insert_block(node, tuple(missing), step)
         if len(self.edits) > before:
@@ -200,23 +202,26 @@ class Editor:
 
     def _insert_block(self, node: Node, pairs: Pairs, step: int) -> None:
         column = self._column(node.open)
+        self._insert_lines(node, lambda newline: block(pairs, column, newline, step))
+
+    def _insert_lines(self, node: Node, lines: Callable[[str], str]) -> None:
+        """Put members behind the last of a block map: whole lines, made for a line break."""
+        column = self._column(node.open)
         leaf = self._leaf(node)
         if not self._open_scalar(leaf):
             index, newline, ended = self._behind(leaf)
-            self._lines(index, newline, ended, block(pairs, column, newline, step))
+            self._lines(index, newline, ended, lines(newline))
             return
         # A line break after it would become part of its value, so the new keys go first.
         if any(is_merge(key) for key, _ in node.pairs()):
             message = "a block scalar without a last line break, in a map with a merge key (<<)"
             raise _refused(leaf, message, (), _END_LINE)
-        lines = block(pairs, column, self.newline, step)
-        self.edits.append(Edit(node.open, node.open, lines[column:] + " " * column))
+        self.edits.append(Edit(node.open, node.open, lines(self.newline)[column:] + " " * column))
 
-    def _insert_flow(self, node: Node, pairs: Pairs) -> None:
+    def _insert_flow(self, node: Node, members: str) -> None:
         text = self.text
         if text[node.open - 1] != "{":
             raise _refused(node, "a map without braces in a flow sequence", (), "put it in braces")
-        members = self.flow.members(pairs)
         following = text[node.open]
         pad = "" if following in BLANKS or following in BREAKS else " "
         if not node.children:
@@ -276,7 +281,66 @@ class Editor:
         dash = self._dash(node)
         index, newline, ended = self._behind(leaf)
         column = dash - line_start(self.text, dash)
-        self._lines(index, newline, ended, "".join(self._item(value, column, newline) for value in self.appended))
+        self._lines(index, newline, ended, self._items(self.appended, column, newline))
+
+    # A list of the document's own, beside its items
+
+    def extend(self, root: Node, key: str, values: tuple[Pairs, ...]) -> None:
+        """Put maps at the end of the list that the document's root holds at a key, but for those that stand there."""
+        entry = find(root, key)
+        if entry is None:
+            self._insert_list(root, key, values)
+            return
+        held = entry.value
+        if held.null() and not entry.merged:
+            self._fill_list(root, entry, values)
+            return
+        if entry.merged or held.kind != SEQ:
+            kind = "one that comes from elsewhere" if entry.merged else f"a {objects.NAMES[held.kind]}"
+            raise _refused(held, f"{kind} stands where a list must be", (key,), "write a list, or remove it")
+        lacked = lacking(held, values)
+        if not lacked:
+            return
+        self._own(held, (key,))
+        last = held.children[-1] if held.children else None
+        if held.flow:
+            new = self.flow.comma.join(self.flow.value(value) for value in lacked)
+            index = held.open if last is None else last.end
+            self.edits.append(Edit(index, index, new if last is None else self.flow.comma + new))
+        elif last is not None:
+            leaf = self._leaf(last)
+            if self._open_scalar(leaf):
+                raise _refused(leaf, "a block scalar without a last line break", (), _END_LINE)
+            dash = self._dash(last)
+            index, newline, ended = self._behind(leaf)
+            self._lines(index, newline, ended, self._items(lacked, dash - line_start(self.text, dash), newline))
+
+    def _insert_list(self, root: Node, key: str, values: tuple[Pairs, ...]) -> None:
+        if root.flow:
+            self._insert_flow(root, self.flow.members(((key, ""),)).removesuffix('""') + self._flow_list(values))
+            return
+        column = self._column(root.open)
+        self._insert_lines(root, lambda newline: f"{' ' * column}{key}:{newline}{self._items(values, column, newline)}")
+
+    def _fill_list(self, root: Node, entry: Entry, values: tuple[Pairs, ...]) -> None:
+        """Give a key whose value is null a list."""
+        value = entry.value
+        if value.anchor:
+            raise _refused(value, "an anchor stands on an empty value", (entry.key.value,), "remove the anchor")
+        colon = self._colon(entry.key)
+        if value.end > value.start:
+            self.edits.append(Edit(value.start, value.end, self._flow_list(values)))
+        elif root.flow or colon is None:
+            self._write_after(root, entry.key, colon, self._flow_list(values))
+        else:
+            index, newline, ended = self._after_line(colon + 1)
+            self._lines(index, newline, ended, self._items(values, self._column(root.open), newline))
+
+    def _flow_list(self, values: tuple[Pairs, ...]) -> str:
+        return f"[{self.flow.comma.join(self.flow.value(value) for value in values)}]"
+
+    def _items(self, values: Iterable[Pairs], column: int, newline: str) -> str:
+        return "".join(self._item(value, column, newline) for value in values)
 
     def _list(self, item: Node) -> Node:
         seq = item.within

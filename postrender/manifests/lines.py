@@ -98,3 +98,15 @@ def is_content(line: str) -> bool:
 def has_marker(text: Text) -> bool:
     """Return whether a document begins with its `---`."""
     return text.startswith("---") and (text[3:4] in BLANKS or text[3:4] in BREAKS)
+
+
+def moved(text: str, columns: int) -> str:
+    """Return a text with its lines moved to the right; those without any character stay so."""
+    lines = []
+    index = 0
+    while index < len(text):
+        end = line_end(text, index)
+        newline = newline_at(text, end)
+        lines.append(f"{' ' * columns}{text[index:end]}{newline}" if end > index else newline)
+        index = end + len(newline)
+    return "".join(lines)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from . import objects
-from .change import Add, Replace, Set
+from .change import Add, Extend, Replace, Set
 from .lookup import find
 from .scalars import is_string, write
-from .tree import MAP, SCALAR, STRING
+from .tree import MAP, SCALAR, SEQ, STRING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,12 +41,17 @@ class Wanted:
 
     def all_added(self) -> list[Pairs]:
         """Return all new objects in the order of their items."""
-        return [value for number in self._changes for value in self.added(number)]
+        return [value for number in sorted(self._changes) for value in self.added(number)]
 
     def replaced(self, number: int) -> Pairs | None:
         """Return what an object becomes, if it is replaced."""
         values = [change.value for change in self._changes.get(number, ()) if isinstance(change, Replace)]
         return values[-1] if values else None
+
+    @property
+    def extended(self) -> Extend | None:
+        """The list of the document that is made longer, if one is."""
+        return next((change for change in self._changes.get(-1, ()) if isinstance(change, Extend)), None)
 
     def overlay(self, number: int) -> Overlay:
         """Return all that is set in an object."""
@@ -79,6 +84,12 @@ def pairs_of(want: str | int | bool | Overlay) -> Value:
 def overlay_pairs(overlay: Overlay) -> Pairs:
     """Return an overlay as a map to write."""
     return tuple((key, pairs_of(want)) for key, want in overlay.items())
+
+
+def lacking(node: Node | None, values: tuple[Pairs, ...]) -> tuple[Pairs, ...]:
+    """Return those of `values` that do not stand in a list."""
+    standing = {objects.plain(child) for child in node.children} if node is not None and node.kind == SEQ else set()
+    return tuple(value for value in values if value not in standing)
 
 
 def holds(node: Node, want: str | int | bool | Overlay) -> bool:

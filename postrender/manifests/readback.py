@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import tree
 from .lookup import find, is_merge
-from .overlay import holds, overlay_pairs, pairs_of
+from .overlay import holds, lacking, overlay_pairs, pairs_of
 from .scalars import is_string, write
 from .tree import ALIAS, MAP, SCALAR, SEQ, Unfit
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from .change import Pairs, Value
+    from .change import Extend, Pairs, Value
     from .overlay import Overlay, Wanted
     from .tree import Node
 
@@ -32,6 +32,8 @@ def check(olds: Iterable[tuple[int, Node]], news: Iterator[tuple[int, Node]], wa
                 right = right and _is_marked(new, old, replaced)
             elif overlay:
                 right = right and reading.changed(old, new, overlay)
+            elif number < 0 and wanted.extended is not None:
+                right = right and reading.extended(old, new, wanted.extended)
             else:
                 right = right and reading.same(old, new)
             if not right:
@@ -123,6 +125,45 @@ class Reading:
             self._touched.append(old)
         return not rest and not missing
 
+    def extended(self, old: Node, new: Node, change: Extend) -> bool:
+        """Return whether `new` is the map `old`, its list at a key longer by what that lacked."""
+        if old.kind is not MAP or new.kind is not MAP or old.style != new.style or not self._marks(old, new):
+            return False
+        entry = find(old, change.key)
+        held = entry.value if entry is not None else None
+        lacked = lacking(held, change.values)
+        rest = list(old.pairs())[::-1]
+        for key, value in new.pairs():
+            if held is None and lacked and key.value == change.key and _is(key, change.key):
+                if any(is_merge(later) for later, _ in rest) or not _all_listed(value, lacked):
+                    return False
+                lacked = ()
+                continue
+            old_key, old_value = rest.pop() if rest else (new, new)
+            if not self.same(old_key, key):
+                return False
+            if old_value is not held or not lacked:
+                right = self.same(old_value, value)
+            elif old_value.null():
+                right = _all_listed(value, lacked)
+            else:
+                right = self._longer(old_value, value, lacked)
+            if not right:
+                return False
+            lacked = () if old_value is held else lacked
+        return not rest and not lacked
+
+    def _longer(self, old: Node, new: Node, added: tuple[Pairs, ...]) -> bool:
+        """Return whether a list is another and more behind it."""
+        count = len(old.children)
+        if new.kind is not SEQ or old.style != new.style or not self._marks(old, new):
+            return False
+        return (
+            len(new.children) == count + len(added)
+            and all(self.same(*pair) for pair in zip(old.children, new.children[:count], strict=True))
+            and all(_is(*pair) for pair in zip(new.children[count:], added, strict=True))
+        )
+
     def end(self) -> bool:
         """Return whether all aliases stand for what they stood for: the same anchored node, unchanged."""
         touched = {id(node) for node in self._touched}
@@ -175,6 +216,13 @@ def _is(node: Node, value: Value) -> bool:
     if isinstance(value, str):
         return node.value == value and (node.style != "" or is_string(value))
     return node.style == "" and node.value == write(value)
+
+
+def _all_listed(node: Node, values: tuple[Pairs, ...]) -> bool:
+    """Return whether a node is a list that we wrote."""
+    if node.kind is not SEQ or node.tag is not None or node.anchor is not None or len(node.children) != len(values):
+        return False
+    return all(_is(*pair) for pair in zip(node.children, values, strict=True))
 
 
 def _all_are(pairs: list[tuple[Node, Node]], value: Pairs) -> bool:

@@ -18,11 +18,16 @@ ORDER = {ERROR: 0, WARNING: 1, NOTE: 2}
 
 def lines(findings: Iterable[Finding], file: str, form: Form | None = None) -> Iterator[str]:
     """Yield one line for each finding that is shown, errors first; `file` is what the stream was read from."""
-    form = form or _DEFAULT
-    write = _FORMS[form.format]
+    write = _FORMS[(form or _DEFAULT).format]
+    for finding in shown(findings, form):
+        yield write(finding, file)
+
+
+def shown(findings: Iterable[Finding], form: Form | None = None) -> Iterator[Finding]:
+    """Yield the findings that are shown, errors first."""
     for finding in sorted(findings, key=_severity):
-        if form.verbose or finding.severity != NOTE or finding.code in ALWAYS:
-            yield write(finding, file)
+        if (form or _DEFAULT).verbose or finding.severity != NOTE or finding.code in ALWAYS:
+            yield finding
 
 
 def _severity(finding: Finding) -> int:
@@ -39,10 +44,15 @@ def text(finding: Finding, file: str) -> str:
 
 
 def what(finding: Finding) -> str:
-    """Return a finding without severity and place."""
+    """Return a finding without severity and place: object and field, what is wrong, what to do, and the code."""
     who = _who(finding)
     field = f"{finding.field}: " if finding.field else ""
-    return f"{who + ': ' if who else ''}{field}{finding.message}; {finding.remedy} [{finding.code}]"
+    return f"{who + ': ' if who else ''}{field}{message(finding)}"
+
+
+def message(finding: Finding) -> str:
+    """Return what is wrong, what to do, and the code."""
+    return printable(f"{finding.message}; {finding.remedy} [{finding.code}]")
 
 
 def _who(finding: Finding) -> str:

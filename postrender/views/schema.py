@@ -1,11 +1,11 @@
-"""JSON schemas: of a config file, made from the table of options, of a finding, and of an explanation."""
+"""JSON schemas: of a config file and a functionConfig, made from the table of options, of findings and explanations."""
 
 from __future__ import annotations
 
 from ..findings import ACCEPTABLE, ERROR, NOTE, SEVERITIES, WARNING
-from ..gangs.keys import OUR_VERSION
+from ..gangs.keys import GANGS, OUR_VERSION
 from ..gangs.reasons import NAMES
-from ..options import CHOICE, CODES, DURATION, FILES, INTEGER, LIST, NUMBER, SWITCH, TABLE, VERSION
+from ..options import CHOICE, CODES, DURATION, FILES, FUNCTION, INTEGER, LIST, NUMBER, SWITCH, TABLE, VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +26,41 @@ def config() -> dict[str, Any]:
         "additionalProperties": False,
         "properties": {option.name: {"description": option.help, **_of(option)} for option in TABLE},
     }
+
+
+def function_config() -> dict[str, Any]:
+    """Return the schema of a functionConfig of our own kind: a Kubernetes object with the options under `spec`."""
+    options = {option.name: {"description": option.help, **_of(option)} for option in (*TABLE, *FUNCTION)}
+    spec = {"type": "object", "additionalProperties": False, "properties": options}
+    return {"$schema": _DIALECT, **_function_config(spec)}
+
+
+def function_config_openapi() -> dict[str, Any]:
+    """Return the same as `openAPIV3Schema` of a KRMFunctionDefinition, in the dialect of Kubernetes' definitions."""
+    options = {option.name: {"description": option.help, **_openapi(_of(option))} for option in (*TABLE, *FUNCTION)}
+    return _function_config({"type": "object", "properties": options})
+
+
+def _function_config(spec: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "title": f"postrender {GANGS}",
+        "description": "How postrender gangs the items of a ResourceList.",
+        "type": "object",
+        "required": ["apiVersion", "kind"],
+        "properties": {
+            "apiVersion": {"type": "string", "enum": [OUR_VERSION]},
+            "kind": {"type": "string", "enum": [GANGS]},
+            "metadata": {"type": "object"},
+            "spec": spec,
+        },
+    }
+
+
+def _openapi(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema without unions of types, which Kubernetes' structural schemas do not know."""
+    if "oneOf" in schema or isinstance(schema.get("type"), list):
+        return {"x-kubernetes-preserve-unknown-fields": True}
+    return {"type": "string", **schema}
 
 
 def finding() -> dict[str, Any]:

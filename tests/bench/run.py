@@ -34,7 +34,7 @@ PYTHON = sys.executable
 MIB = 1 << 20
 
 # Turns of each row, unless `--runs` says otherwise: many for processes of milliseconds, few for those of seconds.
-TURNS = {1: 41, 2: 21, 3: 15, 4: 7, 5: 5, 6: 3}
+TURNS = {1: 41, 2: 21, 3: 15, 4: 7, 5: 5, 6: 3, 7: 3, 8: 5}
 
 # What must not be imported where there is nothing to do: each costs more than all the rest of such a run.
 COSTLY = ("yaml", "click", "re", "typing")
@@ -331,6 +331,37 @@ def write_chart(chart: Path, documents: Sequence[str]) -> None:
         (chart / f"templates/{start:04}.yaml").write_text("\n---\n".join(documents[start : start + 100]) + "\n")
 
 
+TRANSFORMER = """apiVersion: postrender/v1alpha1
+kind: Gangs
+metadata:
+  name: gangs
+  annotations:
+    config.kubernetes.io/function: |
+      exec:
+        path: {path}
+"""
+
+
+def under_kustomize(setting: Setting, turns: int) -> list[Line]:
+    """Measures our process, on the list that kustomize hands to a function, against the whole build that runs it."""
+    if not setting.installed:
+        return []
+    folder = setting.scratch / "function"
+    folder.mkdir(exist_ok=True)
+    shutil.copy(stream("mix", 500), folder / "resources.yaml")
+    (folder / "kustomization.yaml").write_text("resources: [resources.yaml]\ntransformers: [gangs.yaml]\n")
+    given, keep = folder / "list.yaml", folder / "keep"
+    keep.write_text(f"#!/bin/sh\nexec tee {given}\n")
+    keep.chmod(0o755)
+    flags = ("--enable-alpha-plugins", "--enable-exec")
+    build = Command("kustomize", (program(setting, "kustomize"), "build", *flags, str(folder)))
+    for path in (str(keep), setting.ours[0]):  # first only to learn what it hands over
+        (folder / "gangs.yaml").write_text(TRANSFORMER.format(path=path))
+        measure(build)
+    ours, whole = in_turns([working(setting, str(given), 50), build], turns)
+    return [in_time(9, "a function's list of 500", "the kustomize build that runs it", ours, whole, 0.25)]
+
+
 ROWS: dict[int, Callable[[Setting, int], list[Line]]] = {
     1: nothing_of_interest,
     2: against_kustomize,
@@ -340,6 +371,7 @@ ROWS: dict[int, Callable[[Setting, int], list[Line]]] = {
     6: growth,
     7: under_helm,
     8: into_a_folder,
+    9: under_kustomize,
 }
 
 TITLES = ("row", "what", "peer", "ours", "peer's", "ratio min / median / max", "budget", "")

@@ -1,4 +1,4 @@
-"""One cluster for all tests that ask for it, and a namespace of its own for each."""
+"""One cluster for all tests that ask for it, and a namespace of its own for each; kustomize in both ways it runs us."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.oracles.client import Oracle
+
 from .cluster import Cluster
+from .kustomize import FORMS, Container, Form
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +27,25 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     yield name
     cluster.heal()
     cluster.discard(name)
+
+
+@pytest.fixture(scope="session")
+def reader() -> Iterator[Oracle]:
+    """The Go readers, to compare what is printed as a cluster would."""
+    with Oracle() as running:
+        yield running
+
+
+@pytest.fixture(params=FORMS)
+def form(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Form:
+    """Each way in which kustomize runs us."""
+    return FORMS[request.param](tmp_path_factory.mktemp(request.param))
+
+
+@pytest.fixture
+def container(tmp_path_factory: pytest.TempPathFactory) -> Container:
+    """The way by an image alone."""
+    return Container(tmp_path_factory.mktemp("container"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -28,7 +28,23 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ORACLE = ROOT / ".programs" / "bin" / "oracle"
-_UNITS = ("edit", "lifecycle", "names", "scalars", "vectors", "sources", "views", "helm_4", "filter", "renderers", "argocd", "diff", "explain", "page")
+_UNITS = (
+    "edit",
+    "lifecycle",
+    "names",
+    "scalars",
+    "vectors",
+    "sources",
+    "views",
+    "helm_4",
+    "filter",
+    "krm",
+    "renderers",
+    "argocd",
+    "diff",
+    "explain",
+    "page",
+)
 # Most mistakes are seen by these within seconds; only if none of them fails the others are collected at all.
 QUICK = (
     "tests/test_cases.py::test_case",

@@ -6,6 +6,8 @@ PROMISES = {
         "tests/properties/test_edit.py",
         "tests/properties/test_promises_streams.py",
         "tests/properties/test_split.py",
+        "tests/properties/test_krm.py",
+        "tests/properties/test_inflate.py",
     ),
     "all or nothing": (
         "tests/unit/test_filter.py::test_nothing_is_written_on_an_error",
@@ -14,6 +16,7 @@ PROMISES = {
         "tests/unit/test_folder.py",
         "tests/unit/test_renderers.py::test_what_is_said_of_a_failure",
         "tests/unit/test_argocd.py::test_nothing_is_refused",
+        "tests/unit/test_krm.py::test_on_an_error_the_items_come_back_to_the_byte",
     ),
     "no guessing": ("tests/test_cases.py::test_case", "tests/unit/test_edit.py::test_a_refusal_names_line_and_column"),
     "pure": (
@@ -30,6 +33,7 @@ PROMISES = {
     "fast": (
         "tests/test_layers.py::test_a_stream_that_cannot_concern_us_loads_next_to_nothing",
         "tests/test_layers.py::test_a_render_loads_no_command_line",
+        "tests/test_layers.py::test_a_render_loads_nothing_of_the_function",
         "tests/unit/test_hostile.py::test_work_grows_with_the_input_only",
     ),
 }

@@ -4,7 +4,7 @@ import pytest
 
 from postrender.findings import Place, Refusal
 from postrender.manifests import edit, editor, lookup, stream, tree
-from postrender.manifests.change import Add, Replace, Set, Spot
+from postrender.manifests.change import Add, Extend, Replace, Set, Spot
 
 
 def splice(data: bytes, *changes: object) -> bytes:
@@ -157,3 +157,84 @@ def test_a_large_list_is_edited_like_a_small_one(size):
     items[-1] += b"  spec:\n    a: b\n"
     items[1] = b"- kind: New\n" + items[1]
     assert out == b"kind: List\nitems:\n" + b"".join(items)
+
+
+MORE = Extend(Spot(0), "results", ((("message", "m"),), (("message", "n"), ("tags", (("code", "c"),)))))
+LIST = "kind: ResourceList\nitems: []\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "out"),
+    [
+        (LIST, LIST + "results:\n- message: m\n- message: \"n\"\n  tags:\n    code: c\n"),
+        (LIST + "results:\n- a: b\n", LIST + "results:\n- a: b\n- message: m\n- message: \"n\"\n  tags:\n    code: c\n"),
+        (LIST + "results:\n  - message: m\n", LIST + "results:\n  - message: m\n  - message: \"n\"\n    tags:\n      code: c\n"),
+        (LIST + "results: # c\n", LIST + "results: # c\n- message: m\n- message: \"n\"\n  tags:\n    code: c\n"),
+        (LIST + "results: ~ # c\n", LIST + "results: [{message: m}, {message: \"n\", tags: {code: c}}] # c\n"),
+        (LIST + "results: [ # c\n  ]\n", LIST + "results: [{message: m}, {message: \"n\", tags: {code: c}} # c\n  ]\n"),
+        (LIST + "results: [{message: m} ]\n", LIST + "results: [{message: m}, {message: \"n\", tags: {code: c}} ]\n"),
+        ("{kind: ResourceList}", "{results: [{message: m}, {message: \"n\", tags: {code: c}}], kind: ResourceList}"),
+        ('{"kind":"ResourceList","results":null}', '{"kind":"ResourceList","results":[{"message":"m"},{"message":"n","tags":{"code":"c"}}]}'),
+        ("{kind: ResourceList, results: }", "{kind: ResourceList, results: [{message: m}, {message: \"n\", tags: {code: c}}] }"),
+        (LIST + "? results\n", LIST + "? results\n: [{message: m}, {message: \"n\", tags: {code: c}}]\n"),
+        ("kind: ResourceList\nitems:\n- a: b", "kind: ResourceList\nitems:\n- a: b\nresults:\n- message: m\n- message: \"n\"\n  tags:\n    code: c"),
+    ],
+)  # fmt: skip
+def test_a_list_beside_the_items_is_made_longer(data, out):
+    assert splice(data.encode(), MORE) == out.encode()
+    assert splice(out.encode(), MORE) == out.encode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        LIST + "results: {a: b}\n",
+        LIST + "results: text\n",
+        LIST + "x: &x [a]\nresults: *x\n",
+        LIST + "<<: {results: []}\n",
+        LIST + "results: &x [a]\nx: *x\n",
+        LIST + "results: &x\nx: *x\n",
+        LIST + "results:\n- |\n  text",
+    ],
+)
+def test_a_list_that_cannot_be_made_longer_is_refused(data):
+    with pytest.raises(Refusal) as refused:
+        splice(data.encode(), MORE)
+    assert refused.value.finding.code == "edit-refused"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        LIST + "results:\n- a: b\n- message: m\n",
+        LIST + "results:\n- a: b\n- message: m\n- message: \"n\"\n",
+        LIST + "results:\n- message: m\n- a: b\n- message: \"n\"\n  tags: {code: c}\n",
+        LIST + "results:\n- a: b\n- message: m\n- message: \"n\"\n  tags: {code: c}\nmore: x\n",
+        LIST + "results:\n- a: c\n- message: m\n- message: \"n\"\n  tags: {code: c}\n",
+        LIST + "results: [{a: b}, {message: m}, {message: \"n\", tags: {code: c}}]\n",
+        "kind: ResourceList\nitems: [{}]\nresults:\n- a: b\n- message: m\n- message: \"n\"\n  tags: {code: c}\n",
+        "kind: ResourceList\nresults:\n- a: b\n- message: m\n- message: \"n\"\n  tags: {code: c}\n",
+        LIST + "results:\n- a: b\n",
+        LIST + "results: {}\n",
+    ],
+)  # fmt: skip
+def test_a_longer_list_is_read_back(monkeypatch, made):
+    monkeypatch.setattr(edit, "apply", lambda *_: made.encode())
+    with pytest.raises(Refusal, match="read back"):
+        splice((LIST + "results:\n- a: b\n").encode(), MORE)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        LIST,
+        LIST + "results:\n- message: m\n",
+        LIST + "result:\n- message: m\n- message: \"n\"\n  tags: {code: c}\n",
+        LIST + "results:\n- message: m\n- message: \"n\"\n  tags: {code: c}\nresults: []\n",
+        LIST + "results: &x\n- message: m\n- message: \"n\"\n  tags: {code: c}\n",
+    ],
+)  # fmt: skip
+def test_a_new_list_is_read_back(monkeypatch, made):
+    monkeypatch.setattr(edit, "apply", lambda *_: made.encode())
+    with pytest.raises(Refusal, match="read back"):
+        splice(LIST.encode(), MORE)

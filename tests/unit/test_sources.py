@@ -66,6 +66,22 @@ def settled(option: Option, flags: dict[str, Any], environ: dict[str, str]) -> A
 
 
 @pytest.mark.parametrize("option", TABLE, ids=lambda option: option.name)
+def test_environment_beats_function_config_beats_file(
+    option: Option, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where paths of a functionConfig must lie
+    (variable, second), (given, first), (key, _) = words(option, tmp_path)
+    config = tmp_path / "config.yaml"
+    config.write_text(f"{option.name}: {json.dumps(key)}\n")
+    function = {option.name: sources.Given(given, "functionConfig", field=f"spec.{option.name}")}
+    environ = {"POSTRENDER_CONFIG": str(config)}
+    field = option.field
+    for around, value in ((environ, first), ({**environ, option.environment: variable}, second)):
+        found = sources.settle({}, around, function)
+        assert getattr(found.form if field in found.form._fields else found.options, field) == value
+
+
+@pytest.mark.parametrize("option", TABLE, ids=lambda option: option.name)
 def test_flag_beats_environment_beats_file_beats_default(option: Option, tmp_path: Path) -> None:
     (flag, first), (variable, second), (key, third) = words(option, tmp_path)
     config = tmp_path / "config.yaml"

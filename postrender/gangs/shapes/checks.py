@@ -88,10 +88,11 @@ def label_taken(merged: Merged) -> Said | None:
     """Return that the pods carry a pod-group label that we would never have given them, if they do."""
     held = merged.pod_group
     workload = merged.workload
-    if held is None or names.could_be_ours(str(held.value), workload.name, merged.own.name):
+    called = (workload.name, *workload.earlier)
+    if held is None or any(names.could_be_ours(str(held.value), name, merged.own.name) for name in called):
         return None
     value = str(held.value)
-    other = any(names.could_be_ours(value, workload.name, name) for name in keys.COMPONENTS)
+    other = any(names.could_be_ours(value, name, component) for name in called for component in keys.COMPONENTS)
     whose = "the PodGroup of another component" if other else "no PodGroup of this service"
     message = f"is {shorten(value)!r}, {whose}"
     remedy = "remove it, or leave this service to whoever set it"

@@ -177,7 +177,8 @@ def _taken(found: LeaderWorkerSet, how: str) -> Said | None:
             remedy = "remove it with the label beside it, or render what it was rendered from"
             return _said(found, "label-taken", message, remedy, field, template.gang.at)
         held = template.pod_group
-        if held is not None and not names.could_be_of_set(str(held.value), found.name):
+        called = (found.name, *found.earlier)
+        if held is not None and not any(names.could_be_of_set(str(held.value), name) for name in called):
             field = ".".join((*_path(template.key), "metadata", f"labels[{keys.POD_GROUP}]"))
             message = f"is {shorten(str(held.value))!r}, no PodGroup of this set"
             return _said(

@@ -1,0 +1,51 @@
+"""Several files as one stream, and places in it as places in the files."""
+
+from __future__ import annotations
+
+from ..findings import Finding, Place, Refusal
+from ..manifests import inflate, stream
+from ..record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..options import Source
+
+_BETWEEN = b"---\n"
+
+
+class Joined(Record):
+    """A stream of files; `starts` are the line that each begins on, and its name."""
+
+    data: bytes
+    starts: tuple[tuple[int, str], ...]
+
+    def named(self, finding: Finding) -> Finding:
+        """Return a finding with its place in the file that it is about; one about a context has that already."""
+        place = finding.place
+        if place is None or place.file:
+            return finding
+        line, name = next(start for start in reversed(self.starts) if start[0] <= max(place.line, 1))
+        return finding._replace(place=place._replace(line=place.line - line + 1, file=name))
+
+
+def join(files: Iterable[Source]) -> Joined:
+    """Return files as one stream; raises Refusal, with the place, for one that is empty or cannot stand in it."""
+    pieces, starts = [], []
+    line = 1
+    for file in files:
+        data = file.data.removeprefix(stream.BOM)
+        try:
+            piece = inflate.ended(data)
+            inflate.items(data)  # said here, where places are the file's
+        except Refusal as refusal:
+            place = refusal.finding.place or Place(1, 1)
+            raise Refusal(refusal.finding._replace(place=place._replace(file=file.name))) from None
+        if not piece:
+            remedy = "render it first, or remove it from the list"
+            raise Refusal(Finding("unreadable", "the file holds no object", remedy, place=Place(1, 1, file=file.name)))
+        starts.append((line, file.name))
+        pieces.append(piece)
+        line += (piece + _BETWEEN).count(b"\n")
+    return Joined(_BETWEEN.join(pieces), tuple(starts))

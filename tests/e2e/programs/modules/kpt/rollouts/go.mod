@@ -1,0 +1,3 @@
+module github.com/kptdev/kpt/rollouts
+
+go 1.24
