@@ -299,7 +299,7 @@ def files(path: str) -> Iterator[Source]:
 def _sources(given: Given, path: str) -> Iterator[Source]:
     """Yield the files that a path of an option names."""
     path = os.path.join(given.folder, path)
-    if not os.path.isdir(path):
+    if not os.path.isdir(_allowed(given, path)):  # before a folder is walked that may be the whole machine
         yield _source(given, path)
         return
     empty = True
@@ -314,14 +314,18 @@ def _sources(given: Given, path: str) -> Iterator[Source]:
 
 
 def _source(given: Given, path: str) -> Source:
-    """Return a file; raises ValueError where it lies outside of what may be read, links followed."""
-    if given.field:
-        # Resolved once, and read by that name: a link that is changed meanwhile leads nowhere else.
-        real, here = os.path.realpath(path), os.path.realpath(os.curdir)
-        if os.path.commonpath((real, here)) != here:
-            raise ValueError(f"{path} leads out of the working directory; copy it there, or name it by the environment")
-        return Source(path, _bytes(real, path))
-    return Source(path, _bytes(path, path))
+    return Source(path, _bytes(_allowed(given, path), path))
+
+
+def _allowed(given: Given, path: str) -> str:
+    """Return the path to open; raises ValueError where it lies outside of what may be read, links followed."""
+    if not given.field:
+        return path
+    # Resolved once, and opened by that name: a link that is changed meanwhile leads nowhere else.
+    real, here = os.path.realpath(path), os.path.realpath(os.curdir)
+    if os.path.commonpath((real, here)) != here:
+        raise ValueError(f"{path} leads out of the working directory; copy it there, or name it by the environment")
+    return real
 
 
 def _bytes(path: str, name: str) -> bytes:
