@@ -116,9 +116,12 @@ class Reader:
         return place._replace(file=self.name) if self.name else place
 
 
-def template(document: bytes) -> str:
-    """Return the file that a document's annotation says it is from, if it is said in one way, without reading it."""
-    for key in keys.FILES:
+def template(document: bytes, said_by: tuple[str, ...] = (keys.FILENAME,)) -> str:
+    """Return the file that a document's annotation says it is from, if it is said in one way, without reading it.
+
+    `said_by` are the annotations that count: that of Helm 4, which every document of a stream has, or also others.
+    """
+    for key in said_by:
         names = {mark.partition(b"\n")[0].strip().strip(b"'\"") for mark in document.split(f" {key}:".encode())[1:]}
         if len(names) == 1:
             return names.pop().decode(errors="replace")

@@ -115,7 +115,7 @@ def _compared(found: Stream, planned: Plan, options: Options) -> Comparison:
             span = found.spans[number]
             old = data[span.start : span.stop]
             same = data[done : span.start]
-            pieces += [Piece(same, same, ""), Piece(old, new, stream.source(data, span) or template(old))]
+            pieces += [Piece(same, same, ""), Piece(old, new, stream.source(data, span) or template(old, keys.FILES))]
             done = span.stop
     except Refusal as refusal:
         return compared._replace(findings=(*compared.findings, refused_edit(refusal, found)))
