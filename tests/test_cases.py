@@ -182,6 +182,8 @@ CASES = [read(folder) for folder in folders()]
 WHOLE = [case for case in CASES if any(name.startswith("input.") for name in case.files)]
 FILTERED = [case for case in WHOLE if not case.edits and not case.command]
 COMMANDS = [case for case in WHOLE if case.command]
+# What stands in the list of a call is no stream of manifests to any command but the function.
+STREAMS = [case for case in FILTERED if not case.name.startswith(f"{KRM}/")]
 WITH_OUTPUT = [case for case in WHOLE if case.expected_name in case.files]
 EDITED = [case for case in WITH_OUTPUT if not case.anew]
 

@@ -12,7 +12,7 @@ import pytest
 from postrender import review
 from postrender.manifests.stream import BOM
 from postrender.options import Options
-from tests.test_cases import FILTERED, Case
+from tests.test_cases import STREAMS, Case
 
 ROOT = pathlib.Path(__file__).parents[2]
 SCRIPT = pathlib.Path(sys.executable).with_name("postrender")
@@ -85,7 +85,7 @@ def test_a_folder_is_walked_by_name(tmp_path: pathlib.Path) -> None:
 # Some of all the ways to write a stream that a render changes.
 CHANGED = [
     case
-    for case in FILTERED
+    for case in STREAMS
     if case.expected_name in case.files and case.output != case.data and case.input == "input.yaml"
 ][::9]
 

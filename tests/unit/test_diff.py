@@ -17,10 +17,10 @@ import postrender
 from postrender import review
 from postrender.hosts import review as host
 from postrender.views import diff
-from tests.test_cases import WITH_OUTPUT, Case, params
+from tests.test_cases import STREAMS, Case, params
 
 SCRIPT = Path(sys.executable).with_name("postrender")
-RENDERED = [case for case in WITH_OUTPUT if not case.edits]
+RENDERED = [case for case in STREAMS if case.expected_name in case.files]
 CHANGED = [case for case in RENDERED if case.output != case.data]
 HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
