@@ -1,0 +1,80 @@
+"""`check`, `diff` and `explain`."""
+
+from __future__ import annotations
+
+import click
+
+from .group import cli
+from .shared import EPILOG, Optioned, flags, streams
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@cli.command(cls=Optioned, epilog=EPILOG)
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path())
+@click.option(
+    "--rendered", is_flag=True, help="These are rendered already: exit 3 if a render would still change them."
+)
+def check(
+    files: tuple[str, ...], rendered: bool, config: str | None, **given: str | bool | Sequence[str] | None
+) -> int:
+    """Check manifests, and print what is found to stdout.
+
+    It says what a render would say, and what does not fit together across objects: a label that names no PodGroup, a
+    PodGroup that waits for other than the pods that will exist. FILEs are read together, as kubectl apply takes them; a
+    folder stands for the manifests in it. Without a FILE it reads stdin.
+
+    \b
+    Example:
+      helm template qwen ./chart | postrender check --ome 1.3 --strict
+      helm get manifest qwen | postrender check --rendered
+    """
+    from ..hosts import review as host
+
+    return host.check(files, rendered, flags(config, given), streams())
+
+
+@cli.command(cls=Optioned, epilog=EPILOG, short_help="Show what a render would change, as a diff.")
+@click.argument("file", default="-", type=click.Path())
+def diff(file: str, config: str | None, **given: str | bool | Sequence[str] | None) -> int:
+    """Show what a render would change in FILE (default: stdin), as a unified diff; exit 3 if anything.
+
+    Each part is under the name of the file that it is from, as Helm's `# Source:` lines and the path annotations of
+    kustomize and kpt say it. Without these it is a patch for FILE.
+
+    \b
+    Example:
+      helm template qwen ./chart | postrender diff --spares 1
+    """
+    from ..hosts import review as host
+
+    return host.diff(file, flags(config, given), streams())
+
+
+@cli.command(cls=Optioned, epilog=EPILOG, short_help="Explain each gang, its pods, and why it is so.")
+@click.argument("file", default="-", type=click.Path())
+@click.option(
+    "--object", "wanted", metavar="KIND/NAME", default="", help="Explain this one only, or KIND/NAMESPACE/NAME."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "html"]),
+    default="text",
+    help="text, json, or html: one page to keep or to send, which shows gangs as boxes.",
+)
+def explain(file: str, wanted: str, form: str, config: str | None, **given: str | bool | Sequence[str] | None) -> int:
+    """Explain what a render decides of FILE (default: stdin): each gang, its Instances and pods, and why.
+
+    For each value it names what decided it, who wrote that and where, and what it hid or what it was clamped by.
+
+    \b
+    Example:
+      postrender explain --object InferenceService/qwen rendered.yaml
+      postrender explain --format html rendered.yaml > gangs.html
+    """
+    from ..hosts import review as host
+
+    return host.explain(file, wanted, form, flags(config, given), streams())
