@@ -5,6 +5,10 @@ Pure, as the render is; nothing here decides.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
+from itertools import accumulate, zip_longest
+
 from .findings import ERROR, Finding, Ref, Refusal
 from .gangs import audit, keys, labelled, reasons
 from .gangs.resources import STREAM, LeaderWorkerSet, Workload
@@ -165,7 +169,7 @@ def check(data: bytes, options: Options = DEFAULTS, rendered: bool = False) -> C
         findings += (*changes, *(one for one in _across(data, options) if one not in said))
     elif not compared.refused:
         across = _across(b"".join(piece.new for piece in compared.pieces), options)
-        findings += tuple(_moved(finding, compared.pieces) for finding in across)
+        findings += tuple(_moved(across, compared.pieces))
     objects = len(found.workloads) + len(found.sets) + len(found.pod_groups)
     gangs = sum(len(decided.gangs) for decided in planned.decided)
     return Checked(findings, objects, gangs, compared.changed)
@@ -240,29 +244,43 @@ def _at(value: Value | None, path: Sequence[str]) -> Value | None:
     return value
 
 
-def _moved(finding: Finding, pieces: Iterable[Piece]) -> Finding:
-    """Return a finding about what a render comes to with the line where it stands in what it came of."""
-    if finding.place is None:
-        return finding
-    old = new = 0  # lines before the piece
-    for piece in pieces:
-        lines = piece.new.count(b"\n")
-        if finding.place.line <= new + lines or (piece.new and not piece.new.endswith(b"\n")):
-            break
-        old, new = old + piece.old.count(b"\n"), new + lines
-    line = finding.place.line - new
-    if piece.old is not piece.new:
-        line = _line_before(piece, line)
-    return finding._replace(place=finding.place._replace(line=old + line))
+def _moved(findings: Iterable[Finding], pieces: Iterable[Piece]) -> Iterator[Finding]:
+    """Yield findings about what a render comes to with the lines where they stand in what it came of."""
+    held = [piece for piece in pieces if piece.new]
+    # Lines before each piece.
+    olds = (0, *accumulate(piece.old.count(b"\n") for piece in held))
+    news = (0, *accumulate(piece.new.count(b"\n") for piece in held))
+    aligned: dict[int, list[int]] = {}
+    for finding in findings:
+        place = finding.place
+        if place is None:
+            yield finding
+            continue
+        number = bisect_left(news, place.line, hi=len(held)) - 1
+        line = place.line - news[number]
+        old, new, _ = held[number]
+        if old is not new:
+            if number not in aligned:
+                aligned[number] = _aligned(old.split(b"\n"), new.split(b"\n"))
+            line = aligned[number][line - 1]
+        yield finding._replace(place=place._replace(line=olds[number] + line))
 
 
-def _line_before(piece: Piece, line: int) -> int:
-    """Return which line of a changed piece has become this one, the nearest above where it is new."""
-    from difflib import SequenceMatcher
+def _aligned(old: Sequence[bytes], new: Sequence[bytes]) -> list[int]:
+    """Return for each line of a changed text which line it was, the nearest above where it is new.
 
-    old, new = piece.old.split(b"\n"), piece.new.split(b"\n")
-    before = 1
-    for start, at, size in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
-        if at < line:
-            before = start + min(line - at, size)
-    return max(before, 1)
+    In linear time, which the shortest diff does not take: what is not inserted stands in its order. Where one line has
+    become another, a line that stands once in both is where to go on at the latest.
+    """
+    counts = Counter(old), Counter(new)
+    once = {line: number for number, line in enumerate(old) if counts[0][line] == counts[1][line] == 1}
+    lines = []
+    at = 0  # how many lines of the old text are behind
+    for line, following in zip_longest(new, new[1:]):
+        known = once.get(line, -1)
+        if known >= at:
+            at = known + 1
+        elif old[at : at + 1] == [line] or (following is not None and old[at + 1 : at + 2] == [following]):
+            at += 1
+        lines.append(max(at, 1))
+    return lines

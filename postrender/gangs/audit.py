@@ -54,7 +54,7 @@ class _Auditor:
             if decided.made_by == keys.OME
             for gang in decided.gangs
         }
-        # Objects of whose schedulers the plan speaks, of one half-written pair in another way.
+        # Objects of whose schedulers the plan speaks already: of a half-written pair as a mixed one.
         self.judged = {
             Ref(decided.owner.kind, decided.owner.namespace, decided.owner.name)
             for decided in plan.decided

@@ -6,6 +6,7 @@ For made-up streams under every option that changes what is made, and for every 
 from __future__ import annotations
 
 from collections import Counter
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -125,6 +126,25 @@ def check_again(world: tuple[list[Object], list[Object], Object, bool], listed: 
     more = said_more(rendered, settled)
     assert foreign or not more
     assert said(review.check(data, settled).findings) == sorted([*said(rendered.findings), *more])
+    probed(stream, settled, listed)
+
+
+def probed(stream: list[Object], options: Options, listed: bool) -> None:
+    """Check that what a render leaves alone is found on the line where it stands, whatever is added around it."""
+    probes: list[Object] = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"probe-{number}", "labels": {LABEL: f"nowhere-{number}"}},
+            "spec": {"containers": []},
+        }
+        for number in range(len(stream) + 1)
+    ]
+    mixed = [one for pair in zip_longest(probes, stream) for one in pair if one is not None]
+    data = written(mixed, listed=listed)
+    wanted = [at for at, line in enumerate(data.split(b"\n"), 1) if b": nowhere-" in line]
+    found = [one for one in review.check(data, options).findings if one.ref and one.ref.name.startswith("probe-")]
+    assert [one.place and one.place.line for one in found if one.code == "podgroup-missing"] == wanted
 
 
 def said_more(rendered: Rendered, options: Options) -> list[Said]:

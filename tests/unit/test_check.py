@@ -82,6 +82,24 @@ def test_a_folder_is_walked_by_name(tmp_path: pathlib.Path) -> None:
     ]
 
 
+def test_a_long_list_is_looked_through_once() -> None:
+    """Hundreds of findings in one document that a render changes: in a second or so, not in minutes."""
+    service = (ROOT / "examples/pipe/input.yaml").read_text().partition("---\n# Source: qwen/templates/isvc.yaml\n")[2]
+    assert service.startswith("apiVersion: ome.io/v1beta1\n")
+    items = [
+        text.replace("\n", "\n  ").rstrip(" ")
+        for at in range(100)
+        for text in (
+            f"- {service.replace('name: qwen3-multi-node', f'name: qwen-{at}')}",
+            f"- {LABELLED.replace('nowhere', f'nowhere-{at}')}",
+        )
+    ]
+    data = ("apiVersion: v1\nkind: List\nitems:\n" + "".join(items)).encode()
+    wanted = [at for at, line in enumerate(data.split(b"\n"), 1) if b"nowhere-" in line]
+    assert len(wanted) == 100
+    assert probed(data, Options()) == wanted
+
+
 # Some of all the ways to write a stream that a render changes.
 CHANGED = [
     case

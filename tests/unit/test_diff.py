@@ -17,7 +17,7 @@ import postrender
 from postrender import review
 from postrender.hosts import review as host
 from postrender.views import diff
-from tests.test_cases import STREAMS, Case, params
+from tests.test_cases import STREAMS
 
 SCRIPT = Path(sys.executable).with_name("postrender")
 RENDERED = [case for case in STREAMS if case.expected_name in case.files]
@@ -143,23 +143,23 @@ def test_the_diff_of_every_golden_case_is_a_patch_for_it(tmp_path):
         assert data == case.output, case.why
 
 
-@params(CHANGED)
-def test_hunks_say_where_their_lines_stand(case: Case):
-    old, new = case.data.split(b"\n"), case.output.split(b"\n")
-    i = k = 0
-    for line in diff.stream(review.compare(case.data, case.options).pieces, "all.yaml"):
-        found = HUNK.fullmatch(line)
-        if found:
-            i, k = int(found[1]) - (found[2] != "0"), int(found[3]) - (found[4] != "0")
-        elif line.startswith(("--- a/", "+++ b/", "\\")):
-            continue
-        else:
-            if line[0] in " -":
-                assert old[i].decode() == line[1:]
-                i += 1
-            if line[0] in " +":
-                assert new[k].decode() == line[1:]
-                k += 1
+def test_hunks_say_where_their_lines_stand() -> None:
+    for case in CHANGED:
+        old, new = case.data.split(b"\n"), case.output.split(b"\n")
+        i = k = 0
+        for line in diff.stream(review.compare(case.data, case.options).pieces, "all.yaml"):
+            found = HUNK.fullmatch(line)
+            if found:
+                i, k = int(found[1]) - (found[2] != "0"), int(found[3]) - (found[4] != "0")
+            elif line.startswith(("--- a/", "+++ b/", "\\")):
+                continue
+            else:
+                if line[0] in " -":
+                    assert old[i].decode() == line[1:], case.why
+                    i += 1
+                if line[0] in " +":
+                    assert new[k].decode() == line[1:], case.why
+                    k += 1
 
 
 def service(name: str, source: str = "", annotation: str = "") -> str:
