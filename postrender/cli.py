@@ -328,6 +328,52 @@ def policy(kube_version: str | None) -> int:
     return DONE
 
 
+@cli.command()
+@click.option(
+    "--kube-context", default="", metavar="NAME", help="The context of the kubeconfig; the default is its own."
+)
+@click.option(
+    "--kubeconfig", default="", metavar="FILE", help="The kubeconfig; the default is kubectl's, or the pod's token."
+)
+@click.option(
+    "--listen", default="0.0.0.0:8080", show_default=True, metavar="HOST:PORT", help="For probes and metrics."
+)
+@click.option("--rate", type=click.FloatRange(0.1, 1000), default=10.0, show_default=True, help="Requests a second.")
+@click.option("--burst", type=click.IntRange(1, 1000), default=20, show_default=True, help="Requests at once.")
+@click.option(
+    "--gang-scheduler", multiple=True, metavar="NAME", help="A scheduler that places gangs, such as default-scheduler."
+)
+@click.option("--once", is_flag=True, help="Look at each PodGroup once, do what can be done, and end.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; log what would be written.")
+@click.option("-v", "--verbose", is_flag=True, help="Log what changes nothing, too.")
+def reconcile(
+    kube_context: str,
+    kubeconfig: str,
+    listen: str,
+    rate: float,
+    burst: int,
+    gang_scheduler: tuple[str, ...],
+    once: bool,
+    dry_run: bool,
+    verbose: bool,
+) -> int:
+    """Run in the cluster, and reset PodGroups that failed once none of their failed pods is left.
+
+    It writes nothing but the phase of PodGroups that are marked as ours, and Events on what they were made for: of each
+    reset, of PodGroups that somebody else holds, and of gangs whose scheduler may not place gangs. Logs are JSON lines
+    on stderr; /healthz, /readyz and /metrics are served.
+
+    \b
+    Example:
+      postrender reconcile --once --dry-run
+    """
+    from .reconciler import run as host
+    from .reconciler.loop import Settings
+
+    settings = Settings(rate, burst, gang_scheduler, dry_run)
+    return host.run(settings, kube_context, kubeconfig, listen, once, verbose, sys.stderr)
+
+
 _SHELLS = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/postrender.fish"}
 
 

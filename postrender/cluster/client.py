@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from urllib.parse import quote, urlencode
 
 from ..record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any, TypeAlias
 
     Json: TypeAlias = dict[str, Any]
@@ -66,15 +67,25 @@ class Page(Record):
 class Client:
     """Makes requests to one API server. Threads may share it."""
 
-    def __init__(self, configuration: Any, name: str) -> None:
-        """Take a configuration of the official client; `name` is how messages name the cluster."""
+    def __init__(self, load: Callable[[], Any], name: str) -> None:
+        """Take what loads a configuration of the official client; `name` is how messages name the cluster.
+
+        It is loaded again when the server does not know us any more, for tokens and certificates are renewed.
+        """
+        self.name = name
+        self._load = load
+        self._loaded = 0.0
+        self._log_in()
+
+    def _log_in(self) -> None:
         from kubernetes.client.rest import RESTClientObject
 
+        configuration = self._load()
         configuration.retries = False
         configuration.socket_options = _KEEPALIVE
-        self.name = name
-        self._configuration = configuration
-        self._rest = RESTClientObject(configuration)
+        self._loaded = time.monotonic()
+        # Both at once, for threads that are at work.
+        self._configuration, self._rest = configuration, RESTClientObject(configuration)
 
     def get(self, path: str, query: Mapping[str, str | int] | None = None, timeout: Timeout = TIMEOUT) -> Json:
         """Return the object at a path; raises Refused, or Unreachable."""
@@ -190,8 +201,17 @@ class Client:
         except _config_exception() as error:
             raise Unreachable(f"{self.name}: no way to log in: {_words(error)}") from None
         if response.status >= 400:
-            raise self._refused(response)
+            refused = self._refused(response)
+            if refused.status == 401 and time.monotonic() - self._loaded > _RENEWED:
+                self._renew()
+            raise refused
         return response
+
+    def _renew(self) -> None:
+        try:
+            self._log_in()
+        except (_config_exception(), OSError, ValueError, KeyError, TypeError):
+            self._loaded = time.monotonic()  # what we have may do again
 
     def _refused(self, response: Any) -> Refused:
         """Return the error that the API server's Status object tells."""
@@ -211,6 +231,7 @@ class Client:
 
 
 _TRIES = 3
+_RENEWED = 5.0  # seconds in which it is not loaded once more
 # A dead peer shows in about a minute where nothing is sent: probes after 30 s, every 10 s, three of them.
 _KEEPALIVE = [
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
@@ -253,18 +274,26 @@ def connect(context: str = "", kubeconfig: str = "") -> Client:
         from kubernetes.client.configuration import Configuration
     except ImportError:
         raise Missing("this needs the Kubernetes client: pip install 'postrender[cluster]'") from None
-    configuration = Configuration()
-    try:
-        if not (context or kubeconfig) and _in_cluster():
+    inside = not (context or kubeconfig) and _in_cluster()
+
+    def load() -> Configuration:
+        configuration = Configuration()
+        if inside:
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-            return Client(configuration, "the cluster")
-        config.load_kube_config(  # type: ignore[no-untyped-call]
-            config_file=kubeconfig or None, context=context or None, client_configuration=configuration
-        )
+        else:
+            config.load_kube_config(  # type: ignore[no-untyped-call]
+                config_file=kubeconfig or None, context=context or None, client_configuration=configuration
+            )
+        return configuration
+
+    name = "the cluster"
+    try:
+        if not inside:
+            name = f"the cluster {context!r}" if context else f"the cluster at {load().host}"
+        return Client(load, name)
     except (_config_exception(), OSError, ValueError, KeyError, TypeError) as error:
-        where = kubeconfig or os.environ.get("KUBECONFIG", "~/.kube/config")
+        where = "the pod's token" if inside else kubeconfig or os.environ.get("KUBECONFIG", "~/.kube/config")
         raise Unreachable(f"no cluster to ask: {where}: {_words(error)}") from None
-    return Client(configuration, f"the cluster {context!r}" if context else f"the cluster at {configuration.host}")
 
 
 def _in_cluster() -> bool:

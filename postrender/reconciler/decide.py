@@ -201,7 +201,8 @@ def _well(history: History, now: float) -> Decision:
     since = history.well_since if history.well_since >= 0 else now
     if now - since >= FORGOTTEN_AFTER:
         kept = tuple(at for at in history.resets if now - at < WINDOW)
-        return Decision(History(history.uid, kept, well_since=since))
+        look = WINDOW - (now - kept[-1]) if kept else 0.0
+        return Decision(History(history.uid, kept, well_since=since), look_again=look)
     history = history._replace(well_since=since, held="", told=False, look=0.0)
     return Decision(history, look_again=FORGOTTEN_AFTER - (now - since) if history.resets else 0.0)
 

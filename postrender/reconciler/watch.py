@@ -13,7 +13,7 @@ import random
 import time
 
 from ..cluster.client import Refused, Unreachable
-from .decide import Group, group
+from .decide import FAILED, Group, group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ RELIST = 600.0
 LEAST = 0.5
 MOST = 30.0
 ABSENT = 30.0
+# Longer than this we do not wait, whatever the server asks for: a liveness probe ends at three minutes.
+OBEYED = 120.0
 
 
 class Watch:
@@ -59,7 +61,6 @@ class Watch:
         changed: Callable[[Key], None],
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
-        namespace: str = "",
     ) -> None:
         """Begin with nothing; the first `once` lists."""
         self.groups: dict[Key, Group] = {}
@@ -72,9 +73,6 @@ class Watch:
         self._changed = changed
         self._clock = clock
         self._chance = chance
-        self._path = PATH
-        if namespace:
-            self._path = PATH.replace("/podgroups", f"/namespaces/{namespace}/podgroups")
         self._version = ""  # where to watch from; empty where a list is needed
         self._why = "start"  # it is
         self._failures = 0
@@ -85,7 +83,7 @@ class Watch:
         self.progress = self._clock()
         try:
             if not self._version or self._clock() - self.synced >= RELIST:
-                self._list()
+                self.list()
                 return 0.0
             began = self._clock()
             self._heard = False
@@ -99,13 +97,14 @@ class Watch:
 
     # List
 
-    def _list(self) -> None:
+    def list(self) -> None:
+        """Read all of them, page by page; raises Refused or Unreachable, and then what was known stays."""
         why = self._why if not self._version else "age"
         self.lists[why] = self.lists.get(why, 0) + 1
         found: dict[Key, Group] = {}
         following = ""
         while True:
-            page = self._client.page(self._path, None, following)
+            page = self._client.page(PATH, None, following)
             self.progress = self._clock()
             for held in page.items:
                 one = group(held)
@@ -114,15 +113,19 @@ class Watch:
             following = page.following
             if not following:
                 break
-        gone = self.groups.keys() - found.keys()
-        self.groups = found
+        before, self.groups = self.groups, found
         self._version = page.resource_version
         self._why = ""
         self.present = True
         self.synced = self._clock()
         self._failures = 0
-        for key in (*gone, *found):
+        for key in before.keys() - found.keys():
             self._changed(key)
+        for key, one in found.items():
+            known = before.get(key)
+            # What failed is looked at again whatever is known, should anything have been missed.
+            if known is None or known.resource_version != one.resource_version or one.phase == FAILED:
+                self._changed(key)
 
     # Watch
 
@@ -134,8 +137,7 @@ class Watch:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": seconds,
         }
-        self._count("begin")
-        for line in self._client.lines(self._path, query, (10.0, SILENCE)):
+        for line in self._client.lines(PATH, query, (10.0, SILENCE)):
             self.progress = self._clock()
             if not line.strip():
                 continue
@@ -150,6 +152,7 @@ class Watch:
             self._take(kind, held)
             if self._clock() - self.synced >= RELIST:
                 return
+        self._count("closed")
 
     def _take(self, kind: str, held: Json) -> None:
         version = (held.get("metadata") or {}).get("resourceVersion")
@@ -180,7 +183,7 @@ class Watch:
             for key in gone:
                 self._changed(key)
             return ABSENT
-        return max(self._failed(str(status)), retry_after)
+        return max(self._failed(str(status)), min(retry_after, OBEYED))
 
     def _failed(self, why: str) -> float:
         self._failures += 1

@@ -1,0 +1,112 @@
+"""What is to be looked at, when, and in which order; nothing here waits.
+
+A key is there once however often it is added, is handed to one worker at a time, and namespaces take turns, so that one
+with five hundred failed gangs does not keep another waiting.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Key: TypeAlias = tuple[str, str]
+
+
+class Queue:
+    """Keys of namespace and name, each with the time from which on it may be taken. Not safe for threads by itself."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._at: dict[Key, float] = {}
+        self._later: list[tuple[float, Key]] = []
+        self._ready: dict[str, deque[Key]] = {}
+        self._turns: deque[str] = deque()
+        self._busy: set[Key] = set()
+
+    def __len__(self) -> int:
+        """How many keys wait, those of the future too."""
+        return len(self._at)
+
+    def add(self, key: Key, at: float) -> None:
+        """Have a key taken from this time on; an earlier time that it has stays."""
+        if at < self._at.get(key, float("inf")):
+            self._at[key] = at
+            heapq.heappush(self._later, (at, key))
+
+    def take(self, now: float) -> Key | None:
+        """Return a key whose time has come, and which nobody has in hand; it is in hand until it is `done`."""
+        self._ripen(now)
+        for _ in range(len(self._turns)):
+            namespace = self._turns.popleft()
+            keys = self._ready[namespace]
+            for _ in range(len(keys)):
+                key = keys.popleft()
+                if key in self._busy:
+                    keys.append(key)
+                    continue
+                del self._at[key]
+                self._busy.add(key)
+                if keys:
+                    self._turns.append(namespace)
+                else:
+                    del self._ready[namespace]
+                return key
+            self._turns.append(namespace)
+        return None
+
+    def done(self, key: Key) -> None:
+        """Take a key out of hand; if it was added meanwhile, it comes again."""
+        self._busy.discard(key)
+
+    def wait(self, now: float) -> float | None:
+        """Return in how many seconds the next key's time comes, 0 for at once, None for never."""
+        self._ripen(now)
+        if any(key not in self._busy for keys in self._ready.values() for key in keys):
+            return 0.0
+        return max(0.0, self._later[0][0] - now) if self._later else None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody has a key in hand."""
+        return not self._busy
+
+    def _ripen(self, now: float) -> None:
+        while self._later and self._later[0][0] <= now:
+            at, key = heapq.heappop(self._later)
+            if self._at.get(key) != at:
+                continue  # it was moved, or taken
+            if key[0] not in self._ready:
+                self._ready[key[0]] = deque()
+                self._turns.append(key[0])
+            if key not in self._ready[key[0]]:
+                self._ready[key[0]].append(key)
+
+
+class Rate:
+    """A token bucket: `rate` a second, `burst` at once. Not safe for threads by itself."""
+
+    def __init__(self, rate: float, burst: int, now: float) -> None:
+        """Begin full."""
+        self._rate = rate
+        self._burst = float(burst)
+        self._left = float(burst)
+        self._at = now
+
+    def reserve(self, now: float) -> float:
+        """Take one, and return how many seconds to wait before it may be used."""
+        self._left = min(self._burst, self._left + (now - self._at) * self._rate) - 1
+        self._at = now
+        return max(0.0, -self._left / self._rate)
+
+    def take(self, now: float) -> bool:
+        """Take one if there is one."""
+        self._left = min(self._burst, self._left + (now - self._at) * self._rate)
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
