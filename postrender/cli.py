@@ -13,17 +13,18 @@ from .options import CODES, FILE, FILES, LIST, SWITCH, TABLE, Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from click.shell_completion import CompletionItem
 
+    from .hosts.cluster import Access
     from .hosts.review import Streams
 
 EPILOG = """\b
 Exit codes:
   0 done   1 refused or invalid input, and nothing is written   2 wrong usage
   3 a render would change something (diff, check --rendered)
-  4 a file could not be read or written   70 a bug of postrender
+  4 a file could not be read or written, or no cluster answers   70 a bug of postrender
   130 interrupted   141 the reader of the output went away"""
 
 # What the shell's completion sets to ask us; a bare `postrender` is a filter, so it asks before anything else is done.
@@ -161,13 +162,61 @@ def flags(config: str | None, given: Mapping[str, str | bool | Sequence[str] | N
     return words
 
 
+_REACHING = (
+    click.option("--kube-context", metavar="NAME", default="", help="The context of the kubeconfig; the current one."),
+    click.option(
+        "--kubeconfig",
+        metavar="FILE",
+        default="",
+        type=click.Path(),
+        help="The kubeconfig; KUBECONFIG, else ~/.kube/config, else the token of the pod we run in.",
+    ),
+    click.option(
+        "--ome-namespace", metavar="NAME", default="ome", help="The namespace that OME runs in.", show_default=True
+    ),
+)
+
+
+def _reaching(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the options that say which cluster."""
+    for option in reversed(_REACHING):
+        command = option(command)
+    return command
+
+
+def _access(kube_context: str, kubeconfig: str, ome_namespace: str, namespace: str | None, everywhere: bool) -> Access:
+    from .hosts.cluster import Access
+
+    if namespace and everywhere:
+        raise click.UsageError("--namespace and --all-namespaces exclude each other; leave one out")
+    return Access(kube_context, kubeconfig, namespace or "", everywhere, ome_namespace)
+
+
 @cli.command(cls=_Optioned, epilog=EPILOG)
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path())
 @click.option(
     "--rendered", is_flag=True, help="These are rendered already: exit 3 if a render would still change them."
 )
+@click.option("--live", is_flag=True, help="Compare with what runs in a cluster, which is only read.")
+@click.option(
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    help="The namespace of objects that write none; with --live the one whose services are checked.",
+)
+@click.option("-A", "--all-namespaces", is_flag=True, help="With --live: the services of all namespaces.")
+@_reaching
 def check(
-    files: tuple[str, ...], rendered: bool, config: str | None, **given: str | bool | Sequence[str] | None
+    files: tuple[str, ...],
+    rendered: bool,
+    live: bool,
+    namespace: str | None,
+    all_namespaces: bool,
+    kube_context: str,
+    kubeconfig: str,
+    ome_namespace: str,
+    config: str | None,
+    **given: str | bool | Sequence[str] | None,
 ) -> int:
     """Check manifests, and print what is found to stdout.
 
@@ -175,14 +224,29 @@ def check(
     PodGroup that waits for other than the pods that will exist. FILEs are read together, as kubectl apply takes them; a
     folder stands for the manifests in it. Without a FILE it reads stdin.
 
+    With --live it compares FILEs, or without one the services of a namespace, with the gangs that run, and says of each
+    that is not whole why, and which command ends that.
+
     \b
     Example:
       helm template qwen ./chart | postrender check --ome 1.3 --strict
       helm get manifest qwen | postrender check --rendered
+      postrender check --live -n llm
     """
-    from .hosts import review as host
+    given["namespace"] = namespace
+    words = flags(config, given)
+    if live:
+        from .hosts import cluster as host
 
-    return host.check(files, rendered, flags(config, given), _streams())
+        if rendered:
+            raise click.UsageError("--live and --rendered are two questions; ask one at a time")
+        access = _access(kube_context, kubeconfig, ome_namespace, namespace, all_namespaces)
+        return host.check(files, access, words, _streams())
+    if all_namespaces or kube_context or kubeconfig:
+        raise click.UsageError("--all-namespaces, --kube-context and --kubeconfig go with --live; add it")
+    from .hosts import review
+
+    return review.check(files, rendered, words, _streams())
 
 
 @cli.command(cls=_Optioned, epilog=EPILOG)
@@ -260,6 +324,26 @@ def schema(of: str) -> None:
             {"config": schemas.config, "finding": schemas.finding, "explanation": schemas.explanation}[of](), indent=2
         )
     )
+
+
+@cli.command()
+@_reaching
+@click.option("-n", "--namespace", metavar="NAME", help="Runtimes of this namespace only, beside the cluster's.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="Runtimes of all namespaces: the default.")
+def context(kube_context: str, kubeconfig: str, ome_namespace: str, namespace: str | None, all_namespaces: bool) -> int:
+    """Save what a cluster knows, for --context: runtimes, OME's timeouts and version, what is served.
+
+    It only reads, keeps of each object the fields that matter, and reads no Secret. A context made so claims to be
+    whole: a runtime that is not in it is an error.
+
+    \b
+    Example:
+      postrender context --kube-context production > production.yaml
+      helm template qwen ./chart | postrender --context production.yaml
+    """
+    from .hosts import cluster as host
+
+    return host.context(_access(kube_context, kubeconfig, ome_namespace, namespace, all_namespaces), _streams())
 
 
 @cli.group("helm-plugin", context_settings=_SETTINGS, subcommand_metavar="path | install")
