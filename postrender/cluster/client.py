@@ -249,10 +249,11 @@ def _seconds(header: str | None) -> float:
 
 
 def _words(error: BaseException) -> str:
-    """Return an error in one line, without the address of a Python object that urllib3 puts into its own."""
+    """Return an error in one line, without the Python object that urllib3 puts before its own."""
     reason = getattr(error, "reason", None)
     text = str(reason if isinstance(reason, BaseException) else error) or type(error).__name__
-    text = text.partition("object at 0x")[2].partition(": ")[2] or text
+    if text.startswith(("HTTP", "<urllib3")):
+        text = text.partition(": ")[2] or text
     return " ".join(text.split())[:_LONGEST_MESSAGE]
 
 
