@@ -6,6 +6,7 @@ What schedulers do with label, PodGroup and minMember was read and seen with Cos
 from __future__ import annotations
 
 from ..gangs import keys
+from ..manifests.objects import field
 from ..record import Record
 from .instances import ABSENT, HALF_BOUND
 
@@ -244,13 +245,16 @@ class Judge:
         """Nothing else is wrong: it does not fit."""
         lacking = instance.size - instance.bound
         words = f"there is no room for {'a pod' if lacking == 1 else f'{lacking:,} pods'}"
-        pod = telling(instance.waiting)
+        pod, group = telling(instance.waiting), instance.group
         if pod is None:
             words += ", or its scheduler has not come to it yet"
         elif instance.bound:
             words += " beside those that have a node: replacing one member is no gang's business"
         show = self.commands.describe("pod", pod.name, pod.namespace) if pod else self.commands.describe_owner(instance)
-        return Cause(NO_ROOM, words, (show,), lasting=False)
+        if group is None or instance.bound:
+            return Cause(NO_ROOM, words, (show,), lasting=False)
+        words += "; when there is, the last command has it tried at once"
+        return Cause(NO_ROOM, words, (show, self.commands.touch(instance, group.name)), lasting=False)
 
     def absent(self, instance: Instance) -> Cause:
         """Nothing of it is there."""
@@ -265,7 +269,7 @@ def telling(pods: Sequence[Pod]) -> Pod | None:
 
 
 def _rank(pod: Pod) -> tuple[bool, bool, float, str]:
-    return "rejected" in pod.message, "available" not in pod.message, pod.since, pod.name
+    return "reject" in pod.message, "available" not in pod.message, pod.since, pod.name
 
 
 def _pods(pods: Sequence[Pod]) -> str:
@@ -278,16 +282,28 @@ def held_by(group: PodGroup) -> str:
     return f"is controlled by {group.controller}" if group.controller else "has no controller"
 
 
-def differences(instance: Instance, group: PodGroup) -> list[str]:
+class Difference(Record):
+    """A field of a PodGroup: what it says and what was planned, None for nothing."""
+
+    path: tuple[str, ...]
+    held: str | int | None
+    wanted: str | int | None
+
+    @property
+    def words(self) -> str:
+        """What is said of it."""
+        held = "not set" if self.held is None else self.held
+        return f"{field(self.path)} is {held}, not {'unset' if self.wanted is None else self.wanted}"
+
+
+def differences(instance: Instance, group: PodGroup) -> tuple[Difference, ...]:
     """Return how a PodGroup differs from what is planned for it, minMember measured by the pods that are there."""
     gang = instance.decided.gangs[0]
-    wanted = instance.size if instance.pods else gang.min_member
-    said = []
-    for field, held, need in (
-        ("minMember", group.min_member, wanted),
-        ("scheduleTimeoutSeconds", group.schedule_timeout_seconds, gang.schedule_timeout_seconds),
-        ("topology key", group.topology_key or None, gang.topology_key or None),
-    ):
-        if held != need:
-            said.append(f"{field} is {'not set' if held is None else held}, not {'unset' if need is None else need}")
-    return said
+    found = (
+        Difference(("spec", "minMember"), group.min_member, instance.size if instance.pods else gang.min_member),
+        Difference(("spec", "scheduleTimeoutSeconds"), group.schedule_timeout_seconds, gang.schedule_timeout_seconds),
+        Difference(
+            ("metadata", "annotations", keys.TOPOLOGY_KEY), group.topology_key or None, gang.topology_key or None
+        ),
+    )
+    return tuple(one for one in found if one.held != one.wanted)
