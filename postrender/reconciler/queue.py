@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     Key: TypeAlias = tuple[str, str]
 
 
+_SPARE = 64
+
+
 class Queue:
     """Keys of namespace and name, each with the time from which on it may be taken. Not safe for threads by itself."""
 
@@ -25,6 +28,7 @@ class Queue:
         self._later: list[tuple[float, Key]] = []
         self._ready: dict[str, deque[Key]] = {}
         self._turns: deque[str] = deque()
+        self._ripe: set[Key] = set()  # what is in `_ready`
         self._busy: set[Key] = set()
 
     def __len__(self) -> int:
@@ -36,6 +40,10 @@ class Queue:
         if at < self._at.get(key, float("inf")):
             self._at[key] = at
             heapq.heappush(self._later, (at, key))
+        # What was moved to an earlier time is left in the heap until then, which may be a day.
+        if len(self._later) > 2 * len(self._at) + _SPARE:
+            self._later = [(time, held) for held, time in self._at.items() if held not in self._ripe]
+            heapq.heapify(self._later)
 
     def take(self, now: float) -> Key | None:
         """Return a key whose time has come, and which nobody has in hand; it is in hand until it is `done`."""
@@ -49,6 +57,7 @@ class Queue:
                     keys.append(key)
                     continue
                 del self._at[key]
+                self._ripe.discard(key)
                 self._busy.add(key)
                 if keys:
                     self._turns.append(namespace)
@@ -65,25 +74,20 @@ class Queue:
     def wait(self, now: float) -> float | None:
         """Return in how many seconds the next key's time comes, 0 for at once, None for never."""
         self._ripen(now)
-        if any(key not in self._busy for keys in self._ready.values() for key in keys):
+        if not self._ripe <= self._busy:
             return 0.0
         return max(0.0, self._later[0][0] - now) if self._later else None
-
-    @property
-    def idle(self) -> bool:
-        """Whether nobody has a key in hand."""
-        return not self._busy
 
     def _ripen(self, now: float) -> None:
         while self._later and self._later[0][0] <= now:
             at, key = heapq.heappop(self._later)
-            if self._at.get(key) != at:
+            if self._at.get(key) != at or key in self._ripe:
                 continue  # it was moved, or taken
             if key[0] not in self._ready:
                 self._ready[key[0]] = deque()
                 self._turns.append(key[0])
-            if key not in self._ready[key[0]]:
-                self._ready[key[0]].append(key)
+            self._ready[key[0]].append(key)
+            self._ripe.add(key)
 
 
 class Rate:
