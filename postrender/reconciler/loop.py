@@ -117,18 +117,15 @@ class Loop:
         self._list()
         self._presence()
         until = self.clock() + 1
-        tries: Counter[Key] = Counter()
         wrong: Refused | Unreachable | None = None
         while (key := self._queue.take(until)) is not None:
-            tries[key] += 1
             try:
-                again = self._keeper.look(key) == SOON and tries[key] < _TRIES
+                tries = 1
+                while self._keeper.look(key) == SOON and tries < _TRIES:
+                    tries += 1
             except (Refused, Unreachable) as error:
                 self._log(WARNING, str(error), namespace=key[0], name=key[1])
-                again, wrong = False, wrong or error
-            self._queue.done(key)
-            if again:
-                self._queue.add(key, until)
+                wrong = wrong or error
         if wrong is not None:
             raise wrong
 
@@ -190,9 +187,10 @@ class Loop:
             self.bug(error, key)
             again = 60.0
         with self._turn:
-            self._queue.done(key)
+            now = self.clock()
+            self._queue.done(key, now)
             if again:
-                self._queue.add(key, self.clock() + again)
+                self._queue.add(key, now + again)
             depth = len(self._queue)
             self._turn.notify()
         self.metrics.set("queue_depth", depth)
