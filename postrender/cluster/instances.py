@@ -26,6 +26,7 @@ BOUND = "bound"  # all of it
 HALF_BOUND = "half-bound"
 WAITING = "waiting"
 ABSENT = "absent"  # not one pod is there
+STATES = (BOUND, HALF_BOUND, WAITING, ABSENT)
 
 
 class Instance(Record):

@@ -184,7 +184,7 @@ def _others(instance: Instance, named: str, judge: Judge) -> Iterator[tuple[str,
 
 
 def _put_right(instance: Instance, group: PodGroup, differing: Iterable[Difference], judge: Judge) -> str:
-    """Return how a PodGroup becomes what is planned; OME keeps its own as it wants them, so there the service is asked."""
+    """Return how a PodGroup becomes what is planned; OME keeps its own as it wants them, so there OME is asked."""
     if instance.decided.made_by == keys.OME:
         return judge.commands.describe_owner(instance)
     return judge.commands.set_fields(instance, group.name, [(one.path, one.wanted) for one in differing])
