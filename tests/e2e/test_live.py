@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -352,3 +354,47 @@ def test_a_podgroup_that_differs(cluster: Cluster, namespace: str, tmp_path: Pat
     assert codes(found) == ["podgroup-differs"]
     paste(cluster, commands(gangs(found)[0]), tmp_path)
     assert codes(check(cluster, namespace)) == []
+
+
+def test_what_the_page_shows(cluster: Cluster, tmp_path: Path) -> None:
+    """Its blocks run as they stand, and the text that it shows is what comes, but for the times."""
+    page = (Path(__file__).parents[2] / "docs" / "live.md").read_text()
+    [context, checks] = re.findall(r"^```sh\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    [text] = re.findall(r"^```text\n(InferenceService.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    runtime = json.loads(stream("x", workers=1, replicas=1).split(b"---\n")[0])
+    named = {"name": "srt-qwen3-0-6b-multi-node"}
+    cluster.api.create({**runtime, "kind": "ClusterServingRuntime", "metadata": named})
+    shutil.copy(Path(__file__).parents[2] / "examples" / "pipe" / "input.yaml", tmp_path / "rendered.yaml")
+    cluster.kubectl("config", "rename-context", "it", "production")
+    try:
+        paste(cluster, [context], tmp_path)
+        assert "kind: PodGroup" in (tmp_path / "deploy.yaml").read_text()
+
+        cluster.namespace("llm")
+        fill(cluster, "llm", 2)
+        cluster.apply(rendered(cluster, stream("blue", workers=2, replicas=1), scheduler=""), "llm")
+        comes_to(cluster, "llm", "half-bound", 2, "scheduler-ignores-label")
+        cluster.wait(lambda: gangs(check(cluster, "llm"))[0]["phase"] == "Scheduling", 20, "its phase")
+        done = run(cluster, "check", "--live", "-n", "llm")
+        assert timeless(done.stdout) == timeless(text)
+        assert done.stderr == "postrender: 1 gang: 1 half-bound, 1 error\n"
+        for command in checks.splitlines():
+            # A gang is half bound, and the file's is not there at all, so each says 1 or 0 and nothing else.
+            done = subprocess.run(
+                ["bash", "-c", command],
+                cwd=tmp_path,
+                env=environment(cluster),
+                capture_output=True,
+                timeout=60,
+                check=False,
+            )
+            assert done.returncode == ("deploy.yaml" not in command), (command, done.stderr)
+    finally:
+        cluster.kubectl("config", "rename-context", "production", "it")
+        cluster.discard("llm")
+        cluster.api.delete("clusterservingruntimes", named["name"])
+
+
+def timeless(text: str) -> list[str]:
+    """The words of a text, in which times are alike."""
+    return re.sub(r"\bfor \d+ (s|min):", "for a while:", " ".join(text.split())).split()

@@ -239,7 +239,7 @@ def planned(data: bytes, options: Options) -> object:
     return (
         findings,
         gangs,
-        [change._replace(**{"spot": None}) if hasattr(change, "spot") else change.value for change in plan.changes],
+        [change._replace(spot=None) if hasattr(change, "spot") else change.value for change in plan.changes],
     )
 
 
