@@ -96,7 +96,7 @@ def group(held: Json) -> Group | None:
         str(metadata["name"]),
         str(metadata["uid"]),
         str(metadata.get("resourceVersion", "")),
-        str(status.get("phase", "")),
+        str(status.get("phase") or ""),
         metadata.get("deletionTimestamp") is not None,
         str(annotations.get(keys.MADE_FOR, "")),
         f"{controller.get('kind')}/{controller.get('name')}" if controller else "",

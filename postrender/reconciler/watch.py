@@ -107,20 +107,21 @@ class Watch:
                 return 0.0
             self._follow()
         except (Refused, Unreachable) as error:
-            if not listing and self._sound(began):
+            # To have heard something is not enough where it ends with a refusal each time, for that may cost a list.
+            heard = self._heard and isinstance(error, Unreachable)
+            if not listing and (heard or self._lasted(began)):
                 self._failures = 0
             return self._refused(error) if isinstance(error, Refused) else self._failed("unreachable")
         finally:
             self.progress = self._clock()
-        if not self._sound(began):
+        if not self._heard and not self._lasted(began):
             return self._failed("closed")
         self._failures = 0
         self._count("closed")
         return max(0.0, LEAST - (self._clock() - began))
 
-    def _sound(self, began: float) -> bool:
-        """Whether a watch was one: that something was heard, or that it lasted."""
-        return self._heard or self._clock() - began >= LASTING
+    def _lasted(self, began: float) -> bool:
+        return self._clock() - began >= LASTING
 
     def _old(self) -> bool:
         return self._clock() - self.synced >= self._pace.relist
