@@ -66,13 +66,14 @@ class Loop:
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
         pace: Pace = _PACE,
+        wait: Callable[[float], bool] | None = None,
     ) -> None:
-        """Make no request yet."""
+        """Make no request yet. `wait` waits for a request's turn, and returns whether we are to stop meanwhile."""
         self.metrics = metrics
         self.clock = clock
         self.stopping = threading.Event()
         self.watch = Watch(client, self._changed, clock, chance, pace)
-        api = Api(client, metrics, settings.rate, settings.burst, self.stopping.wait, clock)
+        api = Api(client, metrics, settings.rate, settings.burst, wait or self.stopping.wait, clock)
         who = os.environ.get("HOSTNAME") or socket.gethostname()
         self._keeper = Keeper(
             lambda: self.watch.groups,
