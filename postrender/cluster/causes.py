@@ -9,6 +9,7 @@ from ..gangs import keys
 from ..manifests.objects import field
 from ..record import Record
 from .instances import ABSENT, HALF_BOUND
+from .state import says_little
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -268,8 +269,8 @@ def telling(pods: Sequence[Pod]) -> Pod | None:
     return min(said, key=_rank, default=None)
 
 
-def _rank(pod: Pod) -> tuple[bool, bool, float, str]:
-    return "reject" in pod.message, "available" not in pod.message, pod.since, pod.name
+def _rank(pod: Pod) -> tuple[bool, float, str]:
+    return says_little(pod.message), pod.since, pod.name
 
 
 def _pods(pods: Sequence[Pod]) -> str:

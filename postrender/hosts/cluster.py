@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     Held = TypeVar("Held")
 
-# What the cluster itself answers: whether PodGroups are served is said of all gangs, whoever makes them; and where a gang
-# is known, its pods show what an unread runtime comes to.
+# What the cluster itself answers: whether PodGroups are served is said of all gangs, whoever makes them; and of a gang
+# that is known the pods show what an unread runtime comes to.
 _ANSWERED = ("podgroup-crd-missing", "runtime-unresolved")
 # How messages name what was read of the cluster and stands in no file.
 _CLUSTER = "<cluster>"

@@ -339,6 +339,48 @@ def test_what_only_helps_may_be_forbidden() -> None:
     assert (seen.served, seen.defined, seen.started, seen.policy, seen.grace) == (True, None, None, None, None)
 
 
+@pytest.mark.parametrize(
+    ("message", "little"),
+    [
+        ("0/1 nodes are available: 1 optimistic rejection in PostFilter.", True),
+        ("0/1 nodes are available: 1 rejection in Unreserve.", True),
+        ("rejected due to timeout after waiting 20s at plugin Coscheduling", True),
+        ("0/1 nodes are available: 1 PodGroup not found.", False),
+        (NO_ROOM, False),
+        (
+            f"{NO_ROOM} preemption: none, PodGroup a/b gets rejected due to Pod c is unschedulable even after PostFilter",
+            False,
+        ),
+        ("0/4 nodes are available: 1 optimistic rejection in PostFilter, 3 Insufficient cpu. preemption: no", False),
+    ],
+)
+def test_what_says_little(message: str, little: bool) -> None:
+    assert state.says_little(message) is little
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_events_say_what_conditions_do_not(allowed: bool) -> None:
+    pods = [pod(name, says="0/1 nodes are available: 1 optimistic rejection in PostFilter.") for name in "abc"]
+
+    class Asked(Table):
+        def get(self, path: str, query: Any = None) -> Json:
+            if path != "/api/v1/namespaces/llm/events":
+                return super().get(path, query)
+            if not allowed:
+                raise Refused(403, "Forbidden", "no")
+            assert query["limit"] <= 100
+            named = query["fieldSelector"].rpartition("=")[2]
+            return {
+                "items": [
+                    {"message": pods[0]["status"]["conditions"][0]["message"]},
+                    *([{"message": NO_ROOM}] if named == "b" else []),
+                ]
+            }
+
+    seen = state.read(Server(Asked(pods={"items": pods}, podgroups={"items": []})), ["llm"], False, "ome", NOW)
+    assert [one.message == NO_ROOM for one in seen.pods] == [False, allowed, False]
+
+
 # How it is shown
 
 
