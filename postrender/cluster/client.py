@@ -298,7 +298,7 @@ def connect(context: str = "", kubeconfig: str = "") -> Client:
         if not inside:
             name = f"the cluster {context!r}" if context else f"the cluster at {load().host}"
         return Client(load, name)
-    except (_config_exception(), OSError, ValueError, KeyError, TypeError) as error:
+    except Exception as error:  # a file may be anything, and the loader raises what its reading of YAML does
         where = "the pod's token" if inside else kubeconfig or os.environ.get("KUBECONFIG", "~/.kube/config")
         raise Unreachable(f"no cluster to ask: {where}: {_words(error)}") from None
 

@@ -26,8 +26,8 @@ def run(
     A second signal ends it at once.
     """
     log = Log(errors, verbose)
-    host, _, port = listen.rpartition(":")
-    if not port.isdigit() or int(port) > 65_535:
+    host, colon, port = listen.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
         log(ERROR, f"--listen: {listen!r} is no HOST:PORT")
         return USAGE
     metrics = Metrics()

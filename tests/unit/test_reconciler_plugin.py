@@ -147,3 +147,85 @@ def test_every_value_has_a_default_and_is_used() -> None:
     for path in names(values, SCHEMA):
         last = path.rpartition(".")[2] if not path.startswith(".resources") else "resources"
         assert re.search(rf"\.{last}\b", templates), path
+
+
+# What the pages say of it
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+PAGE, NIGHT = (DOCS / "reconciler.md").read_text(), (DOCS / "night.md").read_text()
+
+
+def section(page: str, title: str) -> str:
+    return re.split(r"^## ", page.partition(f"\n## {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def table(page: str, title: str) -> list[list[str]]:
+    """Return the rows of a section's table, without its head."""
+    rows = [line.strip("|").split("|") for line in section(page, title).splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row] for row in rows[2:]]
+
+
+def quoted(*texts: str) -> list[str]:
+    return [word for text in texts for word in re.findall(r"`([^`]*)`", text)]
+
+
+def test_the_page_names_every_metric_and_its_labels() -> None:
+    rows = table(PAGE, "Metrics")
+    # Behind a colon stand the values of a label.
+    said = {name: quoted(row[1].partition(":")[0]) for row in rows for name in quoted(row[0])}
+    assert said == {PREFIX + family.name: list(family.labels) for family in FAMILIES}
+    assert len(said) == sum(len(quoted(row[0])) for row in rows)
+    [held] = [row for row in rows if "resets_held" in row[0]]
+    assert {*quoted(held[1])} == {"reason", *HELD}
+
+
+def test_the_page_names_every_event() -> None:
+    said = [row[0] for row in table(PAGE, "Events")]
+    assert sorted(quoted(*said)) == sorted(events._ACTIONS)
+
+
+def test_both_pages_name_every_alert() -> None:
+    severities = {row[0].strip("`"): row[1] for row in table(PAGE, "Alerts")}
+    assert severities == {rule["alert"]: rule["labels"]["severity"] for rule in RULES}
+    assert quoted(*(row[0] for row in table(NIGHT, "An alert of the reconciler"))) == list(severities)
+
+
+def test_the_page_names_every_right() -> None:
+    """A row for each verb of each rule, the resource with its group as kubectl writes it."""
+    role = next(
+        one for one in yaml.safe_load_all((PLACE / "base/rbac.yaml").read_text()) if one["kind"] == "ClusterRole"
+    )
+    granted = {
+        (f"{resource}.{group}" if group else resource, verb)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    said = [row[0].split(": ") for row in table(PAGE, "Rights")]
+    assert {(name.strip("`"), verb) for name, verbs in said for verb in verbs.split(", ")} == granted
+
+
+def test_the_page_names_every_value() -> None:
+    named = {word.partition(".")[0] for word in quoted(section(PAGE, "Install"))}
+    assert set(SCHEMA["required"]) <= named
+
+
+@pytest.mark.parametrize(
+    ("number", "said", "text"),
+    [
+        (decide.FIRST_WAIT, 5, "waits 5 s, twice as long each time"),
+        (decide.LONGEST_WAIT, 5 * 60, "up to 5 min;"),
+        (decide.MOST_RESETS, 10, "after ten resets within an hour"),
+        (decide.WINDOW, 3600, "after ten resets within an hour"),
+        (decide.PAUSE, 3600, "leaves the gang alone for an hour"),
+        (decide.TOLD_AFTER, 15 * 60, "| 15 min after a reset became due"),
+    ],
+)
+def test_the_page_says_the_programs_numbers(number: float, said: int, text: str) -> None:
+    assert number == said
+    assert text in " ".join(PAGE.split())
+
+
+def test_the_night_page_fits_a_narrow_terminal() -> None:
+    assert [line for line in NIGHT.splitlines() if len(line) > 80 and not line.startswith("|")] == []
