@@ -88,10 +88,15 @@ def instances(decided: Decided, namespace: str, state: State, groups: dict[Where
 def _instance(
     decided: Decided, namespace: str, index: int, own: list[Pod], state: State, groups: dict[Where, PodGroup]
 ) -> Instance:
-    staying = [pod for pod in own if not pod.deleted]
-    revision = max(staying, key=_created).revision if staying else ""
-    # Of an Instance that is replaced pod by pod, what is new counts; a pod that says no revision is of any.
-    pods = tuple(pod for pod in staying if pod.revision == revision)
+    staying = tuple(pod for pod in own if not pod.deleted)
+    told = next((pod.size for pod in staying if pod.size), None)
+    size = told or 1 + decided.workers
+    if decided.shared == WHOLE and index == 0:
+        size *= decided.instances
+    pods = staying
+    if len(staying) > size:  # one that is replaced pod by pod: what is new is to become whole
+        revision = max(staying, key=_created).revision
+        pods = tuple(pod for pod in staying if pod.revision == revision)
     name = name_of(decided, index)
     label = next((pod.group for pod in pods if pod.group), name)
     inside = {pod.name for pod in pods}
@@ -100,10 +105,6 @@ def _instance(
         for pod in state.pods
         if pod.namespace == namespace and pod.group == label and pod.bound and pod.name not in inside
     )
-    told = next((pod.size for pod in pods if pod.size), None)
-    size = told or 1 + decided.workers
-    if decided.shared == WHOLE and index == 0:
-        size *= decided.instances
     return Instance(decided, namespace, index, name, size, pods, others, groups.get((namespace, label)))
 
 

@@ -40,7 +40,7 @@ def test_without_the_client(words: tuple[str, ...], tmp_path: pathlib.Path) -> N
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-@pytest.mark.parametrize("text", [None, "", "{}", "[]"])
+@pytest.mark.parametrize("text", [None, "", "{", "{}", "[]"])
 def test_no_kubeconfig(words: tuple[str, ...], text: str | None, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "config"
     if text is not None:

@@ -160,6 +160,7 @@ ROWS = [
     ("the pods say 4", [*waiting(size="4"), pod("w-3", size="4")], [group(min_member=4)], BEFORE, {}, "waiting", "no-room", ["gang-waiting"]),
     ("old pods terminate", [*half(), pod("old", "n3", deleted=True)], [group()], BEFORE, {}, "half-bound", "quorum-of-old-pods", ["gang-half-bound"]),
     ("old revision", [pod("o", "n1", revision="z", age=900), pod("l", "n2"), pod("w-1"), pod("w-2")], [group()], BEFORE, {}, "half-bound", "quorum-of-old-pods", ["gang-half-bound"]),
+    ("changed in place, pod by pod", [pod("l", "n1", revision="b"), *whole()[1:]], [group()], BEFORE, {}, "bound", "", []),
     ("an ended pod is no old pod", [*half(), pod("old", "n3", phase="Failed")], [group()], BEFORE, {}, "half-bound", "no-room", ["gang-half-bound"]),
     ("a pod of a namespace elsewhere", [*half(), {**pod("x", "n"), "metadata": {**pod("x")["metadata"], "namespace": "other"}}], [group()], BEFORE, {}, "half-bound", "no-room", ["gang-half-bound"]),
     ("one replaced", half(), [group()], BEFORE, {}, "half-bound", "no-room", ["gang-half-bound"]),
