@@ -22,6 +22,7 @@ from postrender.reconciler.metrics import FAMILIES, PREFIX
 from .cluster import ApiError, Cluster, modules
 from .cluster.api import Object, Objects
 from .test_helm import BIN, ROOT, SCRIPT, VERSIONS, Helm, ours
+from .test_helm_docs import COMMAND, matches
 
 PLACE = ROOT / "plugins/reconciler"
 CHART = PLACE / "chart"
@@ -386,6 +387,50 @@ def test_a_release_comes_and_goes(operators: Cluster, namespace: str, version: s
     run("uninstall", "gangs")
 
     cluster.wait(lambda: not everything(cluster) - before, 30, "nothing to be left")
+
+
+# The page
+
+PAGE = (ROOT / "docs/reconciler.md").read_text()
+BLOCK = re.compile(r"^<!-- ([\w, ]+) -->\n```sh-session\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def test_every_block_with_a_prompt_is_run() -> None:
+    assert PAGE.count("```sh-session\n") == len(BLOCK.findall(PAGE))
+    assert "```console" not in PAGE
+
+
+@pytest.mark.parametrize("tool", ["kustomize", *(f"helm-{version}" for version in HELMS)])
+def test_the_commands_of_the_page(cluster: Cluster, tool: str, tmp_path: pathlib.Path) -> None:
+    """From the copy to the end of it, in one folder, on a real API server."""
+    for name, text in re.findall(r"^```yaml\n# (\S+\.yaml)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/helm").symlink_to(BIN / (tool if tool.startswith("helm") else "helm-4.3"))
+    path = [str(tmp_path / "bin"), str(SCRIPT.parent), str(BIN), os.defpath]
+    environ = {**cluster.environment, "PATH": os.pathsep.join(path), "HOME": str(tmp_path)}
+    blocks = [text for tools, text in BLOCK.findall(PAGE) if tool.partition("-")[0] in tools.split(", ")]
+    commands = [found for text in blocks for found in COMMAND.findall(text)]
+    assert len(commands) > 2
+    try:
+        for command, shown in commands:
+            done = subprocess.run(
+                ["bash", "-c", f"{{ {command.rstrip()}\n}} 2>&1"],
+                cwd=tmp_path,
+                env=environ,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+            assert matches(shown, done.stdout), f"$ {command}{done.stdout}"
+            assert done.returncode == 0
+        cluster.wait(lambda: not [one for one in everything(cluster) if NAME in one], 30, "nothing to be left")
+    finally:
+        cluster.discard("postrender-system")
+        cluster.wait(
+            lambda: "/api/v1/namespaces//postrender-system" not in everything(cluster), 30, "its namespace to go"
+        )
 
 
 # What runs
