@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,9 @@ import yaml
 
 from postrender import pipeline
 from postrender.cluster import client, server, snapshot
+from postrender.gangs import resources
 from postrender.gangs.world import World
+from postrender.manifests.objects import View
 from postrender.manifests.write import block
 from postrender.options import Options, Source
 
@@ -258,9 +261,42 @@ def test_what_is_kept_plans_as_the_whole() -> None:
 
 
 def lineless(value: object) -> str:
-    import re
-
     return re.sub(r"on line \d+", "on line N", repr(value))
+
+
+def test_all_that_is_read_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each field that reading the cases asks for, whether it is there or not, stands in the table."""
+    asked: dict[str, set[tuple[str, ...]]] = {}
+    kind = ""
+    read, value = resources.read, View._value
+
+    def reading(span: int, item: Any, file: int = 0) -> Any:
+        nonlocal kind
+        kind = item.kind
+        return read(span, item, file)
+
+    def asking(view: View, key: str) -> Any:
+        path = tuple(re.sub(r"\[\d+\]$", "", one) for one in (*view.path, key))
+        asked.setdefault(kind, set()).add(path)
+        return value(view, key)
+
+    monkeypatch.setattr(resources, "read", reading)
+    monkeypatch.setattr(View, "_value", asking)
+    for path in sorted(CASES.rglob("*.yaml")):
+        if path.name in ("input.yaml", "context.yaml"):
+            # As the stream and as a context, where other kinds are read.
+            pipeline.read(path.read_bytes(), Options(leaderworkersets=True))
+            reader = pipeline.Reader(path.read_bytes(), 1, "context.yaml")
+            list(reader.read(range(len(reader.spans))))
+    assert asked.keys() >= snapshot.FIELDS.keys()
+    for name, fields in snapshot.FIELDS.items():
+        for path_ in asked[name] - {("metadata", "generateName")}:  # no object in a cluster has that alone
+            held: Any = fields
+            for key in path_:
+                assert key in held, (name, path_)
+                held = held[key]
+                if held is None:
+                    break
 
 
 def test_what_is_kept_of_runtimes_is_a_context_like_the_whole() -> None:
@@ -277,6 +313,19 @@ def test_what_is_kept_of_runtimes_is_a_context_like_the_whole() -> None:
             ganged += bool(both[0][1])  # type: ignore[index]
     assert compared > 100
     assert ganged > 30
+
+
+def test_a_disabled_runtime_is_kept_as_such() -> None:
+    """A context that is whole tells that a component is single-pod, if no runtime that OME could choose says more."""
+    spec = {"disabled": True, "engineConfig": {"leader": {}, "worker": {"size": 1}}}
+    held = served("ClusterServingRuntime")
+    service = b"{apiVersion: ome.io/v1beta1, kind: InferenceService, metadata: {name: a}, spec: {engine: {}}}"
+    for disabled, codes in ((True, []), (False, ["gang-unknown"])):
+        items = [{"metadata": {"name": "rt"}, "spec": {**spec, "disabled": disabled}}]
+        data = taken({**held, "/apis/ome.io/v1beta1/clusterservingruntimes": {"items": items}}).data
+        options = Options(ome="1.3", context=(Source("context.yaml", data),))
+        plan = pipeline.decide(pipeline.read(service, options), options)
+        assert [one.code for one in plan.findings] == codes
 
 
 def test_a_world_reads_the_document() -> None:
