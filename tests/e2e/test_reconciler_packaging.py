@@ -208,6 +208,12 @@ def test_helm_and_kustomize_give_the_same_objects(helms: dict[str, Helm], tmp_pa
         assert objects(done.stdout) == by_kustomize
 
 
+def test_helm_finds_nothing_wrong_with_the_chart(helms: dict[str, Helm]) -> None:
+    for helm in helms.values():
+        done = helm.run("lint", "--strict", CHART)
+        assert done.returncode == 0, done.stdout
+
+
 def test_a_namespace_of_numbers(helms: dict[str, Helm], tmp_path: pathlib.Path) -> None:
     """Both write it as a string, everywhere."""
     by_kustomize = objects(build(tmp_path, "networkpolicy", namespace="123"))
@@ -369,6 +375,7 @@ def test_a_release_comes_and_goes(operators: Cluster, namespace: str, version: s
     cluster, helm = operators, Helm(version, tmp_path)
     environ = {"KUBECONFIG": cluster.environment["KUBECONFIG"]}
     restrict(cluster, namespace)
+    cluster.wait(lambda: cluster.list("configmaps", namespace), 10, "what a controller puts into each namespace")
     before = everything(cluster)
 
     def run(*words: str) -> str:

@@ -51,6 +51,19 @@ def test_the_program_listens_and_asks_as_the_manifests_say() -> None:
     assert words == [f"--rate={defaults['rate']:g}", f"--burst={defaults['burst']}"]
 
 
+def test_one_pod_that_may_do_nothing() -> None:
+    """What Pod Security does not ask for, and a cluster would not miss."""
+    deployment = one("base/deployment.yaml")["spec"]
+    pod = deployment["template"]["spec"]
+    assert (deployment["replicas"], deployment["strategy"]) == (1, {"type": "Recreate"})
+    assert one("base/serviceaccount.yaml")["automountServiceAccountToken"] is False
+    assert pod["automountServiceAccountToken"] is True
+    assert "volumes" not in pod
+    assert container()["securityContext"]["readOnlyRootFilesystem"] is True
+    # A limit of CPU would throttle probes.
+    assert container()["resources"] == {"requests": {"cpu": "10m", "memory": "48Mi"}, "limits": {"memory": "128Mi"}}
+
+
 def test_who_finds_whom() -> None:
     """The monitor finds the Service, the Service and the NetworkPolicy the pod, all by the port's name."""
     pod = one("base/deployment.yaml")["spec"]["template"]["metadata"]["labels"]
