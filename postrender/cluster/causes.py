@@ -171,7 +171,7 @@ class Judge:
         if group is None or instance.decided.made_by != keys.OME or group.of_ome:
             return None
         words = (
-            f"PodGroup {group.name!r} {held_by(group)}, not by OME, which makes no pods under it"
+            f"PodGroup {group.name!r} {held_by(group)}, so it is not OME's, and OME makes no pods under it"
             " (PodGroupOwnershipConflict)"
         )
         return Cause(FOREIGN, words, (self.commands.delete_group(instance, group.name),))
@@ -199,7 +199,7 @@ class Judge:
             return None
         going = [pod for pod in instance.others if pod.deleted]
         if going:
-            words = f"of the quorum {_pods(going)} {'is' if len(going) == 1 else 'are'} terminating, and still count"
+            words = f"terminating pods still count for the quorum: {_pods(going)}"
             force = self.commands.force(instance, [pod.name for pod in going])
             return Cause(OLD_PODS, words, (force, self.commands.delete_pods(instance)))
         words = (
@@ -240,7 +240,7 @@ class Judge:
             return None
         named = " and ".join(sorted({repr(pod.scheduler) for pod in instance.waiting}))
         words = f"no scheduler has looked at its pods: {named} does not run, or may not list PodGroups"
-        return Cause(UNSEEN, words, (self.commands.kubectl("get", "pods", "-A", "-o", "wide"),))
+        return Cause(UNSEEN, words, (self.commands.kubectl("get", "deployments", "-A", "-o", "wide"),))
 
     def no_room(self, instance: Instance) -> Cause:
         """Nothing else is wrong: it does not fit."""
@@ -250,7 +250,7 @@ class Judge:
         if pod is None:
             words += ", or its scheduler has not come to it yet"
         elif instance.bound:
-            words += " beside those that have a node: replacing one member is no gang's business"
+            words += " beside those that have a node; a member that is replaced is placed alone"
         show = self.commands.describe("pod", pod.name, pod.namespace) if pod else self.commands.describe_owner(instance)
         if group is None or instance.bound:
             return Cause(NO_ROOM, words, (show,), lasting=False)

@@ -195,7 +195,7 @@ def _stranger(instance: Instance, group: PodGroup) -> str:
     if instance.decided.made_by == keys.OME:
         if group.of_ome:
             return ""
-        return f"PodGroup {group.name!r} {held_by(group)}, not by OME"
+        return f"PodGroup {group.name!r} {held_by(group)}, so it is not OME's"
     return f"PodGroup {group.name!r} is controlled by {group.controller}" if group.controller else ""
 
 
