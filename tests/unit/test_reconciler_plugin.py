@@ -14,7 +14,7 @@ import yaml
 import postrender
 from postrender import cli
 from postrender.hosts.policy import policy
-from postrender.reconciler import decide, events
+from postrender.reconciler import decide, events, watch
 from postrender.reconciler.metrics import FAMILIES, PREFIX
 
 PLACE = pathlib.Path(__file__).parents[2] / "plugins/reconciler"
@@ -232,6 +232,10 @@ def test_the_page_names_every_value() -> None:
         (decide.MOST_RESETS, 10, "after ten resets within an hour"),
         (decide.WINDOW, 3600, "after ten resets within an hour"),
         (decide.PAUSE, 3600, "leaves the gang alone for an hour"),
+        (decide.FIRST_LOOK, 5, "looks again after 5 s, then after 10 s"),
+        (decide.LONGEST_LOOK, 60, "and so on up to a minute"),
+        (watch.Pace().silence, 90, "is noticed after 90 s"),
+        (watch.Pace().relist, 10 * 60, "after 10 min, for the list is read anew"),
         (decide.TOLD_AFTER, 15 * 60, "| 15 min after a reset became due"),
     ],
 )
