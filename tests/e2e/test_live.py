@@ -21,7 +21,7 @@ from tests.e2e import ome
 from tests.e2e.cluster import Cluster, programs, watchdog
 from tests.e2e.cluster.api import Object
 
-from .test_cluster import bound, create, pod, podgroup
+from .test_cluster import bound, create, pod, podgroup, workers
 from .test_multinode import SCHEDULER, stream
 
 MODEL = "qwen"
@@ -351,6 +351,17 @@ def test_a_podgroup_that_differs(cluster: Cluster, namespace: str, tmp_path: Pat
     assert codes(found) == ["podgroup-differs"]
     paste(cluster, commands(gangs(found)[0]), tmp_path)
     assert codes(check(cluster, namespace)) == []
+
+
+def test_a_set_of_any_chart(cluster: Cluster, namespace: str) -> None:
+    made = rendered(cluster, json.dumps(workers("LeaderCreated")).encode(), leaderworkersets=True)
+    cluster.apply(made, namespace)
+    comes_to(cluster, namespace, "bound", 3, None, "--leaderworkersets")
+    found = check(cluster, namespace, "--leaderworkersets")
+    assert codes(found) == []
+    [service] = found["services"]
+    assert (service["kind"], service["component"], service["mode"]) == ("LeaderWorkerSet", None, "LeaderWorkerSet")
+    assert check(cluster, namespace)["services"] == []  # unasked it is nobody's business
 
 
 def test_what_the_page_shows(cluster: Cluster, tmp_path: Path) -> None:

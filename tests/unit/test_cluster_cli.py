@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from postrender.cluster import kubeconfig
 from postrender.hosts.cluster import Access, _Progress
 
 SCRIPT = pathlib.Path(sys.executable).with_name("postrender")
@@ -96,6 +97,17 @@ def test_flags_for_kubectl_and_for_us() -> None:
     assert access.kubectl == ("--context", "prod", "--kubeconfig", "/k")
     assert access.ours == ("--kube-context", "prod", "--kubeconfig", "/k", "--ome-namespace", "system")
     assert Access().kubectl == Access().ours == ()
+
+
+@pytest.mark.parametrize(("text", "expected"), [(None, "default"), ("llm\n", "llm"), ("", "default")])
+def test_the_namespace_of_a_pod(
+    text: str | None, expected: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "namespace"
+    if text is not None:
+        path.write_text(text)
+    monkeypatch.setattr(kubeconfig, "_POD", str(path))
+    assert kubeconfig.namespace("", str(tmp_path / "none")) == expected
 
 
 class Terminal(io.StringIO):
