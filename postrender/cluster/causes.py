@@ -132,6 +132,8 @@ class Judge:
             words = "its pods were made before the admission policy acted, and carry the label that it replaces"
             return Cause(NO_POLICY, words, (again,))
         words = "the admission policy is missing that tells each pod its PodGroup"
+        if self.state.policy is None:
+            words += ", or was when these were made"
         # Pods that are made within seconds of it would still be passed over.
         return Cause(NO_POLICY, words, (self.commands.install_policy(), "sleep 10", again))
 
@@ -211,7 +213,8 @@ class Judge:
     def too_many(self, instance: Instance) -> Cause | None:
         """The PodGroup waits for more pods than there will be, or some are not there."""
         group, there = instance.group, len(instance.pods)
-        if group is not None and group.min_member is not None and group.min_member > instance.size:
+        counted = instance.size + len(instance.others)
+        if group is not None and group.min_member is not None and group.min_member > counted:
             words = (
                 f"PodGroup {group.name!r} has minMember {group.min_member:,}, and the gang has {instance.size:,} pods"
             )
@@ -299,6 +302,8 @@ class Difference(Record):
 
 def differences(instance: Instance, group: PodGroup) -> tuple[Difference, ...]:
     """Return how a PodGroup differs from what is planned for it, minMember measured by the pods that are there."""
+    if instance.joins:
+        return ()
     gang = instance.decided.gangs[0]
     found = (
         Difference(("spec", "minMember"), group.min_member, instance.size if instance.pods else gang.min_member),

@@ -54,6 +54,11 @@ class Instance(Record):
         return name if alone else f"{name}, group {self.number}"
 
     @property
+    def joins(self) -> bool:
+        """Whether its PodGroup is that of the whole component, which an update's pods come into beside the others."""
+        return self.decided.shared == WHOLE and self.number > 0
+
+    @property
     def bound(self) -> int:
         """How many of its pods hold a node."""
         return sum(pod.bound for pod in self.pods)

@@ -267,6 +267,11 @@ def test_all_replicas_as_one_and_what_an_update_brings_up() -> None:
     [first, second] = seen.services[0].gangs
     assert (first.state, first.cause) == ("bound", "")
     assert (second.name, second.size, second.bound, second.cause) == (f"{name}, group 2", 3, 1, "quorum-of-old-pods")
+    assert codes_of(seen) == ["gang-half-bound"]
+    surge[0] = pod("2-0", group=name, index=2)
+    seen = found([*running, *surge], groups, options, replicas=2)
+    assert [gang.cause for gang in seen.services[0].gangs] == ["", "no-room"]
+    assert codes_of(seen) == ["gang-waiting"]
 
 
 def test_the_pod_that_says_most_is_heard() -> None:
