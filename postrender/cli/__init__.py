@@ -7,7 +7,7 @@ import os
 import click
 
 from ..findings import DONE, INTERRUPTED, USAGE
-from . import about, gitops, plugins, review
+from . import about, cluster, gitops, plugins, review
 from .about import COMPLETE
 from .group import ReaderGone, cli
 from .render import krm, render, shown
@@ -16,7 +16,7 @@ from .shared import flags
 __all__ = ["cli", "flags", "krm", "render", "run"]
 
 # Each has added its commands by being imported.
-_MODULES = (about, gitops, plugins, review)
+_MODULES = (about, cluster, gitops, plugins, review)
 
 
 def run(words: list[str]) -> int:

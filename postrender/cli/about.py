@@ -14,9 +14,11 @@ COMPLETE = "_POSTRENDER_COMPLETE"
 
 
 @cli.command(short_help="Print a JSON schema.")
-@click.argument("of", type=click.Choice(["config", "functionconfig", "finding", "explanation"]), default="config")
+@click.argument(
+    "of", type=click.Choice(["config", "functionconfig", "finding", "explanation", "live"]), default="config"
+)
 def schema(of: str) -> None:
-    """Print the JSON schema of a config file, a KRM functionConfig, a finding in `--format json`, or an explanation.
+    """Print the JSON schema of a config file, a KRM functionConfig, a finding, an explanation, or a live check.
 
     \b
     Example:
@@ -31,6 +33,7 @@ def schema(of: str) -> None:
         "functionconfig": schemas.function_config,
         "finding": schemas.finding,
         "explanation": schemas.explanation,
+        "live": schemas.live,
     }
     click.echo(json.dumps(makers[of](), indent=2))
 

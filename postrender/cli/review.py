@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .cluster import access, reaching
 from .group import cli
 from .shared import EPILOG, Optioned, flags, streams
 
@@ -12,13 +13,31 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-@cli.command(cls=Optioned, epilog=EPILOG)
+@cli.command(cls=Optioned, epilog=EPILOG, short_help="Check manifests, or with --live what runs.")
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path())
 @click.option(
     "--rendered", is_flag=True, help="These are rendered already: exit 3 if a render would still change them."
 )
+@click.option("--live", is_flag=True, help="Compare with what runs in a cluster, which is only read.")
+@click.option(
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    help="The namespace of objects that write none; with --live the one whose services are checked.",
+)
+@click.option("-A", "--all-namespaces", is_flag=True, help="With --live: the services of all namespaces.")
+@reaching
 def check(
-    files: tuple[str, ...], rendered: bool, config: str | None, **given: str | bool | Sequence[str] | None
+    files: tuple[str, ...],
+    rendered: bool,
+    live: bool,
+    namespace: str | None,
+    all_namespaces: bool,
+    kube_context: str,
+    kubeconfig: str,
+    ome_namespace: str,
+    config: str | None,
+    **given: str | bool | Sequence[str] | None,
 ) -> int:
     """Check manifests, and print what is found to stdout.
 
@@ -26,14 +45,29 @@ def check(
     PodGroup that waits for other than the pods that will exist. FILEs are read together, as kubectl apply takes them; a
     folder stands for the manifests in it. Without a FILE it reads stdin.
 
+    With --live it compares FILEs, or without one the services of a namespace, with the gangs that run, and says of each
+    that is not whole why, and which command ends that.
+
     \b
     Example:
       helm template qwen ./chart | postrender check --ome 1.3 --strict
       helm get manifest qwen | postrender check --rendered
+      postrender check --live -n llm
     """
-    from ..hosts import review as host
+    given["namespace"] = namespace
+    words = flags(config, given)
+    if live:
+        from ..hosts import cluster as host
 
-    return host.check(files, rendered, flags(config, given), streams())
+        if rendered:
+            raise click.UsageError("--live and --rendered are two questions; ask one at a time")
+        reached = access(kube_context, kubeconfig, ome_namespace, namespace, all_namespaces)
+        return host.check(files, reached, words, streams())
+    if all_namespaces or kube_context or kubeconfig:
+        raise click.UsageError("--all-namespaces, --kube-context and --kubeconfig go with --live; add it")
+    from ..hosts import review
+
+    return review.check(files, rendered, words, streams())
 
 
 @cli.command(cls=Optioned, epilog=EPILOG, short_help="Show what a render would change, as a diff.")

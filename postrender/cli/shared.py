@@ -23,7 +23,8 @@ EPILOG = """\b
 Exit codes:
   0 done   1 refused or invalid input, and nothing is written   2 wrong usage
   3 something would change (diff, check --rendered, build or patches --check)
-  4 a file could not be read or written   70 a bug of postrender
+  4 a file could not be read or written, or no cluster answers
+  70 a bug of postrender
   130 interrupted   141 the reader of the output went away"""
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

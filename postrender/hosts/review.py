@@ -35,16 +35,20 @@ class Streams:
 
     def write(self, text: Iterable[str]) -> None:
         """Write lines to stdout; bytes that are no UTF-8 as they came."""
+        self.put(line.encode(errors="surrogateescape") + b"\n" for line in text)
+
+    def put(self, pieces: Iterable[bytes]) -> None:
+        """Write bytes to stdout; raises Stopped where they cannot be."""
         if self.target is None:
-            raise _Stopped("stdout is closed; give it a pipe or a file", UNREACHABLE)
+            raise Stopped("stdout is closed; give it a pipe or a file", UNREACHABLE)
         try:
-            for line in text:
-                self.target.write(line.encode(errors="surrogateescape") + b"\n")
+            for piece in pieces:
+                self.target.write(piece)
             self.target.flush()
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise _Stopped(f"the output could not be written: {error.strerror or error}", UNREACHABLE) from None
+            raise Stopped(f"the output could not be written: {error.strerror or error}", UNREACHABLE) from None
 
     def say(self, line: str) -> None:
         """Write a line to stderr."""
@@ -52,8 +56,11 @@ class Streams:
             self.errors.write(line + "\n")
 
 
-class _Stopped(Exception):  # noqa: N818 - it ends a command
+class Stopped(Exception):  # noqa: N818 - it ends a command
+    """Raised where a command cannot go on, with its exit code."""
+
     def __init__(self, message: str, code: int) -> None:
+        """Keep both."""
         super().__init__(message)
         self.code = code
 
@@ -61,13 +68,13 @@ class _Stopped(Exception):  # noqa: N818 - it ends a command
 def check(names: Sequence[str], rendered: bool, flags: Flags, streams: Streams) -> int:
     """Print what is found in all the files together; return the exit code."""
     try:
-        settled = _settled(flags)
-        joined = _Joined(_read(names, streams))
+        settled = settled_of(flags)
+        joined = Joined(read(names, streams))
         checked = review.check(joined.data, settled.options, rendered)
         findings = [joined.placed(finding) for finding in checked.findings]
         streams.write(lines(findings, joined.name, settled.form))
-    except _Stopped as stopped:
-        return _stop(stopped, streams)
+    except Stopped as stopped:
+        return stop(stopped, streams)
     if settled.form.format == "text":
         streams.say(_summary(checked))
     if any(finding.severity == ERROR and finding.code != "not-rendered" for finding in findings):
@@ -94,8 +101,8 @@ def diff(name: str, flags: Flags, streams: Streams) -> int:
     from ..views import diff as view
 
     try:
-        settled = _settled(flags)
-        [source] = _read([name], streams)
+        settled = settled_of(flags)
+        [source] = read([name], streams)
         compared = review.compare(source.data, settled.options)
         for line in lines(compared.findings, source.name, settled.form):
             streams.say(line)
@@ -107,8 +114,8 @@ def diff(name: str, flags: Flags, streams: Streams) -> int:
         elif streams.target is not None and streams.target.isatty():
             shown = view.printable(shown)
         streams.write(shown)
-    except _Stopped as stopped:
-        return _stop(stopped, streams)
+    except Stopped as stopped:
+        return stop(stopped, streams)
     return WOULD_CHANGE if compared.changed else DONE
 
 
@@ -117,8 +124,8 @@ def explain(name: str, wanted: str, form: str, flags: Flags, streams: Streams) -
     from ..views import explanation as view
 
     try:
-        settled = _settled(flags)
-        [source] = _read([name], streams)
+        settled = settled_of(flags)
+        [source] = read([name], streams)
         explained = review.explain(source.data, settled.options)
         if wanted:
             explained = _only(explained, wanted)
@@ -128,8 +135,8 @@ def explain(name: str, wanted: str, form: str, flags: Flags, streams: Streams) -
             streams.write(page.page(explained, source.name))
         else:
             streams.write(view.json(explained, source.name) if form == "json" else view.text(explained, source.name))
-    except _Stopped as stopped:
-        return _stop(stopped, streams)
+    except Stopped as stopped:
+        return stop(stopped, streams)
     return REFUSED if explained.refused else DONE
 
 
@@ -150,7 +157,7 @@ def _only(explained: review.Explanation, wanted: str) -> review.Explanation:
         more = len(explained.subjects) - len(here)
         listed = ", ".join(here) + (f" and {more:,} more" if more else "")
         message = f"--object: there is no {wanted}; there {'is' if len(here) == 1 else 'are'} {listed or 'none at all'}"
-        raise _Stopped(message, REFUSED)
+        raise Stopped(message, REFUSED)
     return review.Explanation(kept, ())
 
 
@@ -159,10 +166,11 @@ _SHOWN = 10
 _SHORT = {"InferenceService": "isvc", "LeaderWorkerSet": "lws"}
 
 
-class _Joined:
+class Joined:
     """Files as one stream, as `kubectl apply` takes them, and the way back from a line of it to the file."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
+        """Join them."""
         self.name = sources[0].name if len(sources) == 1 else ""
         self._starts: list[tuple[int, str]] = []  # the line before the first one of each file
         pieces: list[bytes] = []
@@ -195,14 +203,15 @@ def _between(before: bytes, after: bytes) -> bytes:
     return end + (b"...\n" if text.startswith(b"%") else b"" if text.startswith(b"---") else b"---\n")
 
 
-def _settled(flags: Flags) -> Settled:
+def settled_of(flags: Flags) -> Settled:
+    """Return the options that were given; raises Stopped where one is wrong."""
     try:
         return settle(flags, os.environ)
     except Misuse as error:
-        raise _Stopped(str(error), UNREACHABLE if isinstance(error, Unreadable) else USAGE) from None
+        raise Stopped(str(error), UNREACHABLE if isinstance(error, Unreadable) else USAGE) from None
 
 
-def _read(names: Sequence[str], streams: Streams) -> list[Source]:
+def read(names: Sequence[str], streams: Streams) -> list[Source]:
     """Return the files that are named, those of a folder too, or stdin where none is."""
     sources: list[Source] = []
     for name in names or ("-",):
@@ -210,16 +219,17 @@ def _read(names: Sequence[str], streams: Streams) -> list[Source]:
             try:
                 sources.extend(files(name))
             except Unreadable as error:
-                raise _Stopped(str(error), UNREACHABLE) from None
+                raise Stopped(str(error), UNREACHABLE) from None
             continue
         if streams.source is None:
-            raise _Stopped("stdin is closed; give it a pipe, or name a FILE", UNREACHABLE)
+            raise Stopped("stdin is closed; give it a pipe, or name a FILE", UNREACHABLE)
         if streams.source.isatty():
-            raise _Stopped("stdin is a terminal; give it a pipe, or name a FILE", USAGE)
+            raise Stopped("stdin is a terminal; give it a pipe, or name a FILE", USAGE)
         sources.append(Source(STDIN, streams.source.read()))
     return sources
 
 
-def _stop(stopped: _Stopped, streams: Streams) -> int:
+def stop(stopped: Stopped, streams: Streams) -> int:
+    """Say why a command ends; return its exit code."""
     streams.say(printable(f"postrender: error: {stopped}"))
     return stopped.code

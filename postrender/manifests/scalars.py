@@ -133,7 +133,7 @@ def _escape(found: re.Match[str]) -> str:
     return _SHORT.get(char) or f"\\u{ord(char):04x}"
 
 
-def write(value: str | int | bool, json: bool = False) -> str:
+def write(value: str | float, json: bool = False) -> str:
     """Return `value` as we write scalars: strings quoted by our own rule, always where `json` says so."""
     if isinstance(value, str):
         return value if not json and is_plain(value) else quote(value)

@@ -11,31 +11,55 @@ from .scalars import write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from .change import Pairs, Value
     from .lines import Text
+
+    # What a document of our own may hold beyond a change: lists, and numbers that are no integers.
+    Held: TypeAlias = str | int | float | bool | "Members" | list["Held"]
+    Members: TypeAlias = tuple[tuple[str, Held], ...]
 
 # How many columns further in a nested map stands when the document shows no habit of its own.
 STEP = 2
 
 
-def block(value: Pairs, column: int, newline: str, step: int = STEP) -> str:
+def block(value: Members, column: int, newline: str, step: int = STEP) -> str:
     """Return the members of a map as whole lines, each ended by `newline`."""
     lines: list[str] = []
     _members(value, column, step, lines)
     return "".join(line + newline for line in lines)
 
 
-def _members(value: Pairs, column: int, step: int, lines: list[str]) -> None:
+def _members(value: Members, column: int, step: int, lines: list[str]) -> None:
     indent = " " * column
     for key, held in value:
-        if isinstance(held, tuple):
+        if isinstance(held, (tuple, list)):
             if held:
                 lines.append(f"{indent}{write(key)}:")
-                _members(held, column + step, step, lines)
+                if isinstance(held, tuple):
+                    _members(held, column + step, step, lines)
+                else:
+                    _items(held, column, step, lines)
             else:
-                lines.append(f"{indent}{write(key)}: {{}}")
+                lines.append(f"{indent}{write(key)}: {'{}' if isinstance(held, tuple) else '[]'}")
         else:
             lines.append(f"{indent}{write(key)}: {write(held)}")
+
+
+def _items(value: list[Held], column: int, step: int, lines: list[str]) -> None:
+    """Write the items of a list, each behind a dash, which stands for the first two columns of its first line."""
+    indent = " " * column
+    for held in value:
+        first = len(lines)
+        if isinstance(held, tuple) and held:
+            _members(held, column + 2, step, lines)
+        elif isinstance(held, list) and held:
+            _items(held, column + 2, step, lines)
+        else:
+            text = "{}" if isinstance(held, tuple) else "[]" if isinstance(held, list) else write(held)
+            lines.append(f"{indent}  {text}")
+        lines[first] = f"{indent}- {lines[first][column + 2 :]}"
 
 
 class Flow:

@@ -1,7 +1,8 @@
-"""JSON schemas: of a config file and a functionConfig, made from the table of options, of findings and explanations."""
+"""JSON schemas: of config and functionConfig, from the table of options; of findings, explanations and live checks."""
 
 from __future__ import annotations
 
+from ..cluster import causes, instances
 from ..findings import ACCEPTABLE, ERROR, NOTE, SEVERITIES, WARNING
 from ..gangs.keys import GANGS, OUR_VERSION
 from ..gangs.reasons import NAMES
@@ -65,9 +66,13 @@ def _openapi(schema: dict[str, Any]) -> dict[str, Any]:
 
 def finding() -> dict[str, Any]:
     """Return the schema of one line of `--format json`."""
+    return {"$schema": _DIALECT, "title": "postrender finding", **_closed(_finding())}
+
+
+def _finding() -> dict[str, Any]:
     words = {"type": ["string", "null"]}
     number = {"type": ["integer", "null"], "minimum": 1}
-    properties = {
+    return {
         "severity": {"enum": [ERROR, WARNING, NOTE]},
         "code": {"enum": list(SEVERITIES)},
         "message": {"type": "string"},
@@ -82,7 +87,6 @@ def finding() -> dict[str, Any]:
         "column": number,
         "source": words,
     }
-    return {"$schema": _DIALECT, "title": "postrender finding", **_closed(properties)}
 
 
 def explanation() -> dict[str, Any]:
@@ -139,6 +143,48 @@ def explanation() -> dict[str, Any]:
                 "kind": {"const": "Explanation"},
                 "objects": {"type": "array", "items": _closed(subject)},
                 "findings": findings,
+            }
+        ),
+    }
+
+
+def live() -> dict[str, Any]:
+    """Return the schema of `check --live --format json`."""
+    text = {"type": "string"}
+    words = {"type": ["string", "null"]}
+    count = {"type": "integer", "minimum": 0}
+    seconds = {"type": ["integer", "null"], "minimum": 0}
+    commands = {"type": "array", "items": text, "minItems": 1}
+    gang = {
+        "name": text,
+        "index": count,
+        "size": {"type": "integer", "minimum": 2},
+        "pods": count,
+        "bound": count,
+        "state": {"enum": list(instances.STATES)},
+        "phase": words,
+        "cause": {"enum": [*causes.NAMES, None]},
+        "schedulerSays": words,
+        "schedulerSaysForSeconds": seconds,
+        "failsInSeconds": seconds,
+        "findings": {"type": "array", "items": _closed({**_finding(), "commands": commands})},
+    }
+    service = {
+        **dict.fromkeys(("kind", "namespace", "name"), text),
+        "component": words,
+        "mode": text,
+        "madeBy": {"enum": ["postrender", "OME"]},
+        "gangs": {"type": "array", "items": _closed(gang)},
+    }
+    return {
+        "$schema": _DIALECT,
+        "title": "postrender live check",
+        **_closed(
+            {
+                "apiVersion": {"const": OUR_VERSION},
+                "kind": {"const": "LiveCheck"},
+                "services": {"type": "array", "items": _closed(service)},
+                "findings": {"type": "array", "items": _closed(_finding())},
             }
         ),
     }
