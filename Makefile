@@ -24,7 +24,7 @@ demo: $(READY) ## render a chart with a gang, with Helm if there is one, and sho
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/helm-qwen3/demo
 
 test: $(READY) ## unit tests, golden cases, properties, layers, docs, promises (under a minute)
-	$(BIN)/python -m pytest --quiet --promises --ignore=tests/oracles --ignore=tests/e2e tests
+	$(BIN)/python -m pytest --quiet --promises --numprocesses auto --ignore=tests/oracles --ignore=tests/e2e tests
 
 corpus: $(READY) ## run the filter twice on every manifest of a folder: make corpus DIR=path
 	$(BIN)/python tests/corpus/run.py "$(DIR)"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 
 from tests.promises.promises import PROMISES
-from tests.properties.tally import SHOWN
+from tests.properties.tally import SHOWN, Tally
 
 OUTCOMES: dict[str, str] = {}
 
@@ -44,7 +45,20 @@ def broken() -> list[str]:
     return lines
 
 
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what a worker has counted; of several workers each has counted its part."""
+    known = {tally.title: tally for tally in SHOWN}
+    for title, counts in getattr(node, "workeroutput", {}).get("tallies", ()):
+        if counts:
+            (known.get(title) or Tally(title)).counts.update(counts)
+            known = {tally.title: tally for tally in SHOWN}
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if hasattr(session.config, "workeroutput"):  # a worker, which has seen a part of the tests only
+        session.config.workeroutput["tallies"] = [(tally.title, dict(tally.counts)) for tally in SHOWN]
+        return
     if session.config.getoption("--promises") and exitstatus == 0 and broken():
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     # Under CI a missing program is a failure, not a skip.

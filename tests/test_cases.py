@@ -183,7 +183,7 @@ WHOLE = [case for case in CASES if any(name.startswith("input.") for name in cas
 FILTERED = [case for case in WHOLE if not case.edits and not case.command]
 COMMANDS = [case for case in WHOLE if case.command]
 # What stands in the list of a call is no stream of manifests to any command but the function.
-STREAMS = [case for case in FILTERED if not krm.is_call(case.data)]
+STREAMS = [case for case in FILTERED if not (case.name.startswith(f"{KRM}/") or krm.is_call(case.data))]
 WITH_OUTPUT = [case for case in WHOLE if case.expected_name in case.files]
 EDITED = [case for case in WITH_OUTPUT if not case.anew]
 
