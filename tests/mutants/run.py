@@ -29,21 +29,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ORACLE = ROOT / ".programs" / "bin" / "oracle"
 _UNITS = (
-    "edit",
-    "lifecycle",
-    "names",
-    "scalars",
-    "vectors",
-    "sources",
-    "views",
-    "helm_4",
-    "filter",
-    "krm",
-    "renderers",
-    "argocd",
-    "diff",
-    "explain",
-    "page",
+    *("edit", "lifecycle", "names", "scalars", "vectors", "sources", "views", "helm_4", "filter", "krm", "renderers"),
+    *("argocd", "diff", "explain", "page", "decide", "queue", "watch", "keeper", "reconciler_api", "reconciler_says"),
 )
 # Most mistakes are seen by these within seconds; only if none of them fails the others are collected at all.
 QUICK = (

@@ -43,11 +43,11 @@ def test_versions() -> None:
 
 def test_the_program_listens_and_asks_as_the_manifests_say() -> None:
     """The manifests name the port, and repeat the rate and the burst that are the program's own."""
-    defaults = {parameter.name: parameter.default for parameter in cli.reconcile.params}
+    defaults = {parameter.name: parameter.default for parameter in cli.cli.commands["reconcile"].params}
     [port] = container()["ports"]
     assert defaults["listen"] == f":{port['containerPort']}"
     command, *words = container()["args"]
-    assert command == cli.reconcile.name
+    assert command == cli.cli.commands["reconcile"].name
     assert words == [f"--rate={defaults['rate']:g}", f"--burst={defaults['burst']}"]
 
 
