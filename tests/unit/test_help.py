@@ -98,7 +98,7 @@ def test_an_example_runs(name: str, line: str, tmp_path: Path) -> None:
     (tmp_path / "rendered.yaml").write_text(stream)
     (tmp_path / "runtimes.yaml").write_text("kind: List\napiVersion: v1\nitems: []\n")
     head = "apiVersion: postrender/v1alpha1\nkind: Cluster\nspec: {omeVersion: '1.3'}\n---\n"
-    runtime = "apiVersion: ome.io/v1beta1\nkind: ServingRuntime\nmetadata: {name: srt-qwen3-0-6b-multi-node}\nspec: {}\n"
+    runtime = "apiVersion: ome.io/v1beta1\nkind: ClusterServingRuntime\nmetadata: {name: srt-qwen3-0-6b-multi-node}\nspec: {}\n"
     (tmp_path / "production.yaml").write_text(head + runtime)
     (tmp_path / "chart").mkdir()
     (tmp_path / "chart/Chart.yaml").write_text("apiVersion: v2\nname: qwen\nversion: 0.1.0\n")
