@@ -59,6 +59,10 @@ programs: $(READY)
 e2e: $(READY) programs ## bring the real programs and test against them
 	$(BIN)/python -m pytest --quiet tests/oracles tests/e2e
 
+.PHONY: soak
+soak: $(READY) programs ## the reconciler with a fault every few seconds: make soak MINUTES=10
+	$(BIN)/python -m tests.e2e.soak --minutes $(or $(MINUTES),10)
+
 cluster: $(READY) programs ## a real control plane by hand: make cluster ARGS="--lws"
 	@$(BIN)/python -m tests.e2e.cluster $(ARGS)
 

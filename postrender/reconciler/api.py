@@ -146,7 +146,7 @@ class Api:
             held = request()
         except Refused as refused:
             code = str(refused.status)
-            self._heard(refused.status == 429 or refused.status >= 500, refused.retry_after)
+            self._refused(refused, resource)
             raise
         except Unreachable:
             code = "none"
@@ -175,6 +175,16 @@ class Api:
                 raise Unreachable("we are asked to stop")
             if not waiting:
                 return
+
+    def _refused(self, refused: Refused, resource: str) -> None:
+        if refused.status == 429 or refused.status >= 500:
+            self._heard(True, refused.retry_after)
+            return
+        self._heard(False)
+        # What we may not do is not asked for at full speed; but who may say nothing can work all the same.
+        if refused.status in (401, 403) and resource != "events":
+            with self._lock:
+                self._open_at = self._clock() + LEAST
 
     def _heard(self, failed: bool, retry_after: float = 0.0) -> None:
         """Learn from an answer whether the server is well."""

@@ -113,12 +113,13 @@ class Loop:
     def once(self) -> None:
         """List, do what can be done at once, and return; raises the first Refused or Unreachable that was met.
 
-        What is refused of one PodGroup keeps nobody from looking at the others.
+        What is refused of one PodGroup keeps nobody from looking at the others; a server that fails does.
         """
         self._list()
         self._presence()
         until = self.clock() + 1
         wrong: Refused | Unreachable | None = None
+        failures = 0
         while (key := self._queue.take(until)) is not None:
             try:
                 tries = 1
@@ -127,6 +128,9 @@ class Loop:
             except (Refused, Unreachable) as error:
                 self._log(WARNING, str(error), namespace=key[0], name=key[1])
                 wrong = wrong or error
+                failures += isinstance(error, Unreachable) or error.status == 429 or error.status >= 500
+                if failures == _TRIES:
+                    raise
         if wrong is not None:
             raise wrong
 
@@ -197,9 +201,12 @@ class Loop:
         self.metrics.set("queue_depth", depth)
 
     def _later(self, key: Key, error: Refused | Unreachable) -> float:
-        """Return how long to wait after an error: what a right or a field forbids will not be better in a second."""
+        """Return how long to wait after an error: a field that is not accepted will not be in a second.
+
+        A right may be: an API server that has just started knows no rights for a moment.
+        """
         count = self._errors[key] = self._errors.get(key, 0) + 1
-        lasting = isinstance(error, Refused) and error.status in (403, 422)
+        lasting = isinstance(error, Refused) and error.status == 422
         wait = min(_LONGEST, (60.0 if lasting else 1.0) * float(2 ** min(count - 1, 8))) * (1 + self._chance() / 2)
         if not self.stopping.is_set():
             self._log(WARNING, str(error), namespace=key[0], name=key[1], attempt=count, again_s=round(wait, 1))

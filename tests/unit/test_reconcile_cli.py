@@ -165,6 +165,15 @@ def test_once_does_the_others_where_one_is_refused(memory, kubeconfig):
     assert [line["level"] for line in lines if line["msg"].startswith("made up")] == ["warning", "error"]
 
 
+def test_once_gives_up_a_server_that_fails(memory, kubeconfig):
+    for number in range(1, 20):
+        memory.group(NS, f"svc-engine-{number}")
+    refuse(memory, 503, "PATCH")
+    code, lines = once(kubeconfig)
+    assert code == 1
+    assert [line["level"] for line in lines[1:]] == ["warning"] * 3 + ["error"]
+
+
 def test_nobody_there(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -56,7 +56,13 @@ def test_no_more_than_the_rate_and_the_burst():
 
 
 @pytest.mark.parametrize(
-    "error", [Unreachable("gone"), Refused(500, "", ""), Refused(503, "", ""), Refused(429, "", "")]
+    "error",
+    [
+        Unreachable("gone"),
+        Refused(500, "", ""),
+        Refused(503, "", ""),
+        Refused(429, "", ""),
+    ],
 )
 def test_a_server_that_fails_is_asked_less_and_less(error):
     server, api = place()
@@ -68,12 +74,32 @@ def test_a_server_that_fails_is_asked_less_and_less(error):
 
 
 @pytest.mark.parametrize(
-    "error", [Refused(404, "", ""), Refused(403, "", ""), Refused(409, "", ""), Refused(410, "", "")]
+    "error", [Refused(404, "", ""), Refused(422, "", ""), Refused(409, "", ""), Refused(410, "", "")]
 )
 def test_a_refusal_is_an_answer(error):
     server, api = place()
     server.answers = [error] * 5
     asked(api, 5)
+    assert apart(server) == [0.1] * 4
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_what_it_may_not_do_is_asked_for_twice_a_second(status):
+    server, api = place(burst=100)
+    server.answers = [Refused(status, "", "")] * 5
+    asked(api, 6)
+    assert apart(server) == [0.5] * 5
+
+
+def test_who_may_say_nothing_works_all_the_same():
+    clock = Clock()
+    server = Server(clock)
+    server.post = lambda *_: server.get("")
+    api = Api(server, Metrics(), 10.0, 1, clock.wait, clock)
+    server.answers = [Refused(403, "", "")] * 5
+    for _ in range(5):
+        with pytest.raises(Refused):
+            api.say("ns", {})
     assert apart(server) == [0.1] * 4
 
 

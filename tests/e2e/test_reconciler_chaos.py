@@ -1,0 +1,402 @@
+"""The reconciler with a bad network before it: what goes wrong between it and a real API server, one thing at a time.
+
+There is no PodGroup controller here: phases are what the tests write, and stay.
+"""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from postrender.reconciler.watch import Pace
+
+from .cluster import Cluster
+from .cluster.api import Object
+from .faults import Answer, Cut, End, Error, Fault, FaultProxy, Hang, Request, before, busiest
+from .reconciler import Reconciler, account, groups, services
+from .test_cluster import create, pod, stays
+from .test_facts import fail, remove, status
+from .test_reconciler import GROUP, define, events, lines, looping
+
+PODGROUPS = "/podgroups"
+NAME = "svc-engine-0"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster(parts=("etcd", "apiserver")) as running:
+        define(running)
+        yield running
+
+
+class Place(NamedTuple):
+    """A namespace with a service, an account for it, and a proxy before the server."""
+
+    cluster: Cluster
+    namespace: str
+    proxy: FaultProxy
+    kubeconfig: Path
+    folder: Path
+
+    def podgroup(self, name: str = NAME, phase: str = "Failed") -> None:
+        self.cluster.api.create(groups(self.namespace, [name])[0])
+        self.set(name, phase)
+
+    def set(self, name: str = NAME, phase: str = "Failed") -> None:
+        self.cluster.api.patch(GROUP, name, {"status": {"phase": phase, "failed": 1}}, self.namespace, "status")
+
+    def wait_reset(self, name: str = NAME, seconds: float = 15) -> float:
+        """Wait until it is reset; how long that took."""
+        began = time.monotonic()
+        self.cluster.wait(
+            lambda: status(self.cluster, self.namespace, name)["phase"] == "Pending", seconds, f"a reset of {name}"
+        )
+        return time.monotonic() - began
+
+    def watching(self, seconds: float = 15) -> None:
+        """Wait until a watch is open."""
+        since = time.monotonic() - 0.01
+        open_ = [one for one in self.proxy.seen(watch=True) if one.status == 200 and one.ended is None]
+        if not open_:
+            self.proxy.wait(watch=True, answered=True, since=since, seconds=seconds)
+
+
+@pytest.fixture
+def place(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Place]:
+    services(cluster, namespace, "svc")
+    with before(account(cluster, namespace), tmp_path / "proxy") as (proxy, turned):
+        yield Place(cluster, namespace, proxy, turned, tmp_path)
+    # Nobody here empties a namespace that is deleted, and the next reconciler would find what is left.
+    cluster.api.request("DELETE", cluster.api.path(GROUP, namespace))
+
+
+# Paces so that what takes a minute takes seconds.
+QUICK = Pace(silence=3.0, longest=1.0, absent=1.0)
+
+
+def loops(requests: Sequence[Request], seconds: float = 1.0) -> int:
+    """How many requests came within so many seconds, at the most; a watch right after its list is not counted."""
+    counted = []
+    for request in requests:
+        if not (request.watch and counted and counted[-1].method == "GET" and request.time - counted[-1].time < 0.1):
+            counted.append(request)
+    return busiest(counted, seconds)
+
+
+# The watch
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [End(), End(torn=True), Cut("middle"), Cut("middle", reset=True), Error(500)],
+    ids=lambda fault: repr(fault),
+)
+def test_a_watch_that_breaks_goes_on_where_it_was(place: Place, fault: Fault) -> None:
+    place.podgroup(phase="Running")
+    place.podgroup("svc-engine-1", "Running")
+    with looping(place.kubeconfig, place.folder) as loop:
+        place.watching()
+        place.proxy.strike(End())
+        place.proxy.add(fault, watch=True, times=1)
+        place.proxy.wait(2, watch=True, answered=True)
+        # What a fault does within an event it can do only when there is one.
+        place.set("svc-engine-1", "Scheduling")
+        place.set()
+        # 0.5 to 0.75 s between two watches, and up to 1.5 after the second failure; then a tenth of a second at most.
+        assert place.wait_reset() < 4
+        assert loop.watch.lists == {"start": 1}
+
+
+@pytest.mark.parametrize("how", ["in the stream", "as an answer", "within a list"])
+def test_a_place_that_is_forgotten_costs_a_list(place: Place, how: str) -> None:
+    for number in range(3):
+        place.podgroup(f"svc-engine-{number}", "Running")
+    with looping(place.kubeconfig, place.folder) as loop:
+        place.watching()
+        # While nobody hears it, one goes and one fails.
+        rule = place.proxy.add(Answer(410), watch=True, times=3 if how == "as an answer" else 0)
+        expired = place.proxy.add(Answer(410), path="/podgroups?limit", times=2 if how == "within a list" else 0)
+        place.proxy.strike(Error(410) if how != "as an answer" else End())
+        place.cluster.api.delete(GROUP, "svc-engine-1", place.namespace)
+        place.set("svc-engine-2")
+        place.wait_reset("svc-engine-2")
+        place.cluster.wait(
+            lambda: (place.namespace, "svc-engine-1") not in loop.watch.groups, 10, "what went to be noticed"
+        )
+        assert {name for space, name in loop.watch.groups if space == place.namespace} == {NAME, "svc-engine-2"}
+        assert loop.watch.lists["expired"] >= 1
+        assert loops(place.proxy.seen(path=PODGROUPS + r"\?")) <= 2
+        place.proxy.remove(rule, expired)
+
+
+def test_a_connection_that_died_without_a_word(place: Place) -> None:
+    """Half open: no byte, no end. It is noticed by its silence; /healthz would have gone on being well."""
+    place.podgroup(phase="Running")
+    with looping(place.kubeconfig, place.folder, QUICK) as loop:
+        place.watching()
+        place.proxy.strike(Hang())
+        place.set()
+        # Three seconds of silence (ninety, as shipped), a pause, and the event that was missed.
+        assert place.wait_reset() < 3 + 2.5
+        assert loop.watch.restarts["unreachable"] >= 1
+        with place.proxy.deaf():
+            place.proxy.strike(Hang(), watch=None)
+            time.sleep(4)
+            assert loop.clock() - loop.watch.progress < 11
+        place.set()
+        place.wait_reset(seconds=30)
+
+
+# The server
+
+
+@pytest.mark.parametrize(
+    ("fault", "most"),
+    [
+        (Answer(429, retry_after=2), 3),
+        (Answer(500), 4),
+        (Answer(503), 4),
+        (Answer(403), 4),
+        (Answer(401), 4),
+        (Cut("before"), 4),
+        (Cut("middle"), 4),
+    ],
+    ids=lambda value: repr(value),
+)
+def test_a_server_that_refuses_everything_for_a_while(place: Place, fault: Fault, most: int) -> None:
+    """Few requests while it lasts, none of them twice within half a second, and it goes on without a restart."""
+    for number in range(20):
+        place.podgroup(f"svc-engine-{number}", "Running")
+    with looping(place.kubeconfig, place.folder) as loop:
+        place.watching()
+        for number in range(20):
+            place.set(f"svc-engine-{number}")
+            if number == 0:
+                rule = place.proxy.add(fault)
+                place.proxy.strike(End())
+                began = time.monotonic()
+        time.sleep(4)
+        seen = place.proxy.seen(since=began + 0.5)
+        watching = [one for one in seen if one.path == "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"]
+        working = [one for one in seen if one not in watching]
+        assert busiest(watching) <= 2
+        if fault not in (
+            Answer(403),
+            Answer(401),
+        ):  # an answer like any other, for one PodGroup: these have a wait of their own
+            assert busiest(working, 0.9) <= 3
+        assert len(watching) <= most + 1
+        place.proxy.remove(rule)
+        ended = time.monotonic()
+        for number in range(20):  # as a change, for a right that is missing is asked for again after a minute
+            place.set(f"svc-engine-{number}", "Running")
+            place.set(f"svc-engine-{number}")
+        for number in range(20):
+            place.wait_reset(f"svc-engine-{number}", 40)
+        assert loop.watch.present
+        if isinstance(fault, Answer) and fault.retry_after:
+            for one, after in itertools.pairwise(watching):
+                assert after.time - one.time >= 2
+        assert time.monotonic() - ended < 40
+
+
+def test_a_server_that_is_away(place: Place) -> None:
+    place.podgroup()
+    with looping(place.kubeconfig, place.folder) as loop:
+        place.wait_reset()
+        place.watching()
+        before_ = len(place.proxy.connections)
+        with place.proxy.down():
+            time.sleep(5)
+            assert loop.watch.restarts["unreachable"] <= 5
+        assert len(place.proxy.connections) - before_ <= 5
+        place.podgroup("svc-engine-1")
+        place.wait_reset("svc-engine-1", 20)
+        assert loop.watch.lists == {"start": 1}
+        assert len([one for one in events(place.cluster, place.namespace) if one["reason"] == "PodGroupReset"]) == 2
+        assert loop.metrics._values["podgroup_resets_total"] == {("done",): 2}
+
+
+# The write
+
+
+def test_a_writer_that_never_rests(place: Place) -> None:
+    """Every 50 ms somebody touches the object: it is reset between two touches, or left for another pass; never unread."""
+    place.podgroup()
+    ended = threading.Event()
+
+    def touch() -> None:
+        count = 0
+        while not ended.wait(0.05):
+            count += 1
+            place.cluster.api.patch(GROUP, NAME, {"metadata": {"labels": {"touched": str(count)}}}, place.namespace)
+
+    toucher = threading.Thread(target=touch)
+    toucher.start()
+    try:
+        with looping(place.kubeconfig, place.folder):
+            time.sleep(7)
+            patches = place.proxy.seen(method="PATCH", path="/status")
+            reads = place.proxy.seen(method="GET", path=f"/podgroups/{NAME}$")
+            assert 1 <= len(patches) <= 5
+            assert len(reads) >= len(patches)
+            for one in patches:
+                assert any(0 < one.time - read.time < 1 for read in reads)
+            # What was asked for in any second, the watch aside.
+            assert busiest([*patches, *reads], 1.9) <= 4
+    finally:
+        ended.set()
+        toucher.join()
+    assert [one.served for one in patches].count(200) <= 1
+
+
+@pytest.mark.parametrize("reset", [False, True])
+def test_an_answer_that_is_lost(place: Place, reset: bool) -> None:
+    place.podgroup()
+    place.proxy.add(Cut("after", reset=reset), method="PATCH", path="/status", times=1)
+    with looping(place.kubeconfig, place.folder) as loop:
+        place.wait_reset()
+        place.cluster.wait(lambda: len(events(place.cluster, place.namespace)) == 1, 10, "its Event")
+        stays(place.cluster, lambda: len(place.proxy.seen(method="PATCH", path="/status")) == 1, 2)
+        assert loop.metrics._values["podgroup_resets_total"] == {("unknown",): 1, ("done",): 1}
+
+
+POINTS = {
+    "it reads the PodGroup": ("GET", f"/podgroups/{NAME}$", "before"),
+    "it reads the service": ("GET", "/inferenceservices/", "before"),
+    "it lists pods": ("GET", "/pods\\?", "before"),
+    "it writes": ("PATCH", "/status$", "before"),
+    "it has written": ("PATCH", "/status$", "after"),
+    "it says so": ("POST", "/events$", "before"),
+    "it has said so": ("POST", "/events$", "after"),
+}
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_where(place: Place, point: str) -> None:
+    """After `kill -9` at each step the next start finishes: one reset, one Event at the most, and never none at all."""
+    method, path, when = POINTS[point]
+    place.podgroup()
+    rule = place.proxy.add(Hang(when), method=method, path=path, times=1)
+    with Reconciler(place.cluster, place.kubeconfig, wanted=False) as it:
+        place.proxy.wait(method=method, path=path, seconds=20)
+        if when == "after":
+            place.cluster.wait(
+                lambda: place.proxy.seen(method=method, path=path)[0].served, 10, "the server to have done it"
+            )
+        it.kill()
+        place.proxy.remove(rule)
+        it.start()
+        place.wait_reset()
+        it.wait(lambda: it.get("/readyz")[0] == 200, 20, "it to be ready")
+        time.sleep(0.5)
+    done = [one for one in place.proxy.seen(method="PATCH", path="/status$") if one.served == 200]
+    assert len(done) == 1
+    said = events(place.cluster, place.namespace)
+    # Where it had written, and was killed before it had said so, nobody is left who knows.
+    assert len(said) == (0 if point in ("it has written", "it says so") else 1)
+
+
+def test_the_end_does_not_wait_for_a_request_that_hangs(place: Place) -> None:
+    place.podgroup()
+    place.proxy.add(Hang(), path="/pods\\?")
+    with Reconciler(place.cluster, place.kubeconfig) as it:
+        place.proxy.wait(path="/pods\\?", seconds=20)
+        code, seconds = it.stop()
+        assert code == 0
+        assert seconds < 10
+        [last] = it.log("stopped")
+        assert last["unfinished"] == 1
+    assert status(place.cluster, place.namespace, NAME)["phase"] == "Failed"
+
+
+def test_events_that_nobody_takes(place: Place) -> None:
+    """A namespace that is being deleted takes none; nor does a server whose store of Events is away."""
+    place.podgroup()
+    place.podgroup("svc-engine-1")
+    place.proxy.add(Answer(403, message="forbidden: it is being terminated"), path="/events$", times=1)
+    place.proxy.add(Answer(500), path="/events$")
+    with looping(place.kubeconfig, place.folder):
+        place.wait_reset()
+        place.wait_reset("svc-engine-1")
+        place.cluster.wait(lambda: len(lines(place.folder, "the Event was not taken")) == 2, 5, "two lines")
+        stays(place.cluster, lambda: len(place.proxy.seen(path="/events$")) == 2, 1)
+
+
+def test_a_failed_pod_that_terminates(place: Place) -> None:
+    """It is counted until it is gone: held till then, and reset once."""
+    create(place.cluster, place.namespace, pod("a", "nobody", NAME))
+    place.cluster.api.patch("pods", "a", {"metadata": {"finalizers": ["test/held"]}}, place.namespace)
+    fail(place.cluster, place.namespace, "a")
+    place.cluster.api.delete("pods", "a", place.namespace)
+    place.podgroup()
+    with looping(place.kubeconfig, place.folder):
+        place.cluster.wait(lambda: lines(place.folder, "held back"), 10, "it to be held back")
+        stays(place.cluster, lambda: status(place.cluster, place.namespace, NAME)["phase"] == "Failed", 1)
+        place.cluster.api.patch("pods", "a", {"metadata": {"finalizers": None}}, place.namespace)
+        remove(place.cluster, place.namespace, "a")
+        place.wait_reset()
+        stays(place.cluster, lambda: len(place.proxy.seen(method="PATCH", path="/status$")) == 1, 1)
+
+
+# Many
+
+
+def test_five_thousand_of_which_five_hundred_fail_at_once(place: Place) -> None:
+    """The rate is kept, namespaces take turns, memory stays within 96 MiB, and all are reset as fast as the rate allows."""
+    cluster, other = place.cluster, place.cluster.namespace()
+    services(cluster, other, "svc")
+    create_all(cluster, groups(place.namespace, [f"svc-engine-{number}" for number in range(4_999)]))
+    cluster.api.create(groups(other, [NAME])[0])
+    rate = 100.0
+    with Reconciler(cluster, place.kubeconfig, "--rate", str(rate), "--burst", "20") as it:
+        assert it.metric("postrender_podgroups") == 5_000
+        with ThreadPoolExecutor(4) as pool:
+            names = [f"svc-engine-{number}" for number in range(500)]
+            list(pool.map(place.set, names))
+        began = time.monotonic()
+        cluster.api.patch(GROUP, NAME, {"status": {"phase": "Failed"}}, other, "status")
+        cluster.wait(lambda: status(cluster, other, NAME)["phase"] == "Pending", 10, "the one elsewhere")
+        alone = time.monotonic() - began
+        it.wait(lambda: it.metric("postrender_podgroup_resets_total", result="done") >= 501, 60, "501 resets")
+        asked = [
+            one
+            for one in place.proxy.requests
+            if one.method != "GET" or one.path != "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
+        ]
+        # Four requests each, and an Event for the first few: no service gets more than five at once.
+        assert 501 * 4 <= len(asked) <= 501 * 5 + 20
+        assert busiest(asked, 1.0) <= rate + 20
+        took = asked[-1].time - asked[0].time
+        assert took <= len(asked) / rate * 1.25 + 2
+        assert alone < 5
+        assert it.status("VmHWM") <= 96 * 1024
+        assert len(place.proxy.seen(watch=True)) == 1
+        assert it.metric("postrender_podgroup_resets_held") == 0
+    cluster.discard(other)
+
+
+def create_all(cluster: Cluster, held: list[Object]) -> None:
+    """Create many objects of one kind, on one connection a thread."""
+    path = cluster.api.path(GROUP, held[0]["metadata"]["namespace"])
+
+    def create_some(part: list[Object]) -> None:
+        link = http.client.HTTPSConnection("127.0.0.1", cluster.api.port, context=cluster.api.context, timeout=30)
+        for one in part:
+            link.request("POST", path, json.dumps(one), {"Content-Type": "application/json"})
+            answer = link.getresponse()
+            answer.read()
+            assert answer.status == 201
+        link.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(create_some, [held[start::4] for start in range(4)]))
