@@ -13,7 +13,7 @@ from .manifests.change import Add, Set
 from .manifests.lookup import value_at
 from .manifests.objects import field, shorten
 from .options import DEFAULTS, Options
-from .pipeline import Reader, decide, deciding, judged, read, refused_edit, template
+from .pipeline import Reader, decide, deciding, judged, needles, read, refused_edit, template
 from .record import Record
 
 TYPE_CHECKING = False
@@ -93,8 +93,14 @@ class Explanation(Record):
 
 def compare(data: bytes, options: Options = DEFAULTS) -> Comparison:
     """Return what a render does to a stream, piece by piece."""
+    options = _needed(data, options)
     found = read(data, options)
     return _compared(found, decide(found, options), options)
+
+
+def _needed(data: bytes, options: Options) -> Options:
+    """Return the options, without a context where a render would not read it: nothing in the stream asks for one."""
+    return options._replace(context=(), ome_values=None) if stream.is_quiet(data, needles(options)) else options
 
 
 def _compared(found: Stream, planned: Plan, options: Options) -> Comparison:
@@ -119,6 +125,7 @@ def _compared(found: Stream, planned: Plan, options: Options) -> Comparison:
 
 def explain(data: bytes, options: Options = DEFAULTS) -> Explanation:
     """Return what a render decides of each object, and why."""
+    options = _needed(data, options)
     found = read(data, options)
     planned, world, place = deciding(found, found.workloads, options, True)
     findings = _compared(found, planned, options).findings
@@ -147,6 +154,7 @@ def check(data: bytes, options: Options = DEFAULTS, rendered: bool = False) -> C
 
     If it is `rendered` already, that is the stream itself, and what a render would still change is said too.
     """
+    options = _needed(data, options)
     found = read(data, options)
     planned = deciding(found, found.workloads, options, True).plan
     compared = _compared(found, planned, options)
@@ -238,7 +246,7 @@ def _moved(finding: Finding, pieces: Iterable[Piece]) -> Finding:
     old = new = 0  # lines before the piece
     for piece in pieces:
         lines = piece.new.count(b"\n")
-        if finding.place.line <= new + lines or not piece.new.endswith(b"\n"):
+        if finding.place.line <= new + lines or (piece.new and not piece.new.endswith(b"\n")):
             break
         old, new = old + piece.old.count(b"\n"), new + lines
     line = finding.place.line - new

@@ -14,6 +14,13 @@
     go-rejects      optional, `sigs: why` or `v3: why` lines: which Go reader cannot read the input (tests/oracles)
     why             one sentence, shown when the case fails
 
+A case of another command than the filter has no bytes to compare, but what is printed, in one form or several:
+
+    command         instead of flags: the command and its words, one a line; the input is on stdin all the same
+    second.yaml     optional, and third.yaml: more files for the command to name
+    expected.txt    stdout in the form for people; missing = nothing
+    expected.jsonl  optional: stdout with `--format json`, and expected.github with `--format github`; stderr is then empty
+
 Three checks come free with every expected output: doing it again changes nothing, every byte outside the edits is
 still there, and the meaning is that of the input plus the changes. `pytest --update` rewrites expectations and skips.
 """
@@ -32,7 +39,7 @@ import pytest
 import yaml
 
 from postrender import __version__, cli, pipeline, sources
-from postrender.findings import Refusal
+from postrender.findings import SEVERITIES, Refusal
 from postrender.hosts import filter as host
 from postrender.manifests import edit, objects, stream, tree
 from postrender.manifests.change import Add, Replace, Set, Spot
@@ -49,6 +56,9 @@ EDIT = "edit"
 ORDERS = (reading.OWN_WINS, reading.IN_ORDER)
 FILES = {"flags", "env", "changes", "refused", "stderr", "exit", "go-rejects", "why", "expected.diff"}
 FILES |= {"context.yaml", "config.yaml", "values.yaml"}
+# A file of what a command prints -> the words that make it print so.
+FORMS = {"expected.txt": [], "expected.jsonl": ["--format", "json"], "expected.github": ["--format", "github"]}
+FILES_OF_A_COMMAND = {"command", "second.yaml", "third.yaml", *FORMS}
 # A dozen cases go through the installed script too: a process costs more than a hundred cases.
 SCRIPT = Path(sys.executable).parent / "postrender"
 SCRIPT_CASES = 12
@@ -91,6 +101,14 @@ class Case(NamedTuple):
         return self.name.startswith(f"{EDIT}/")
 
     @property
+    def command(self) -> list[str]:
+        return self.lines("command")
+
+    @property
+    def forms(self) -> list[str]:
+        return [form for form in FORMS if form in self.files or not FORMS[form]]
+
+    @property
     def why(self) -> str:
         return f"{self.name}: {self.text('why').strip()}"
 
@@ -119,7 +137,7 @@ class Case(NamedTuple):
 @pytest.fixture(autouse=True)
 def _only_the_case_itself(request: pytest.FixtureRequest, update: bool) -> None:
     """An update rewrites what the other tests have read already."""
-    if update and request.function is not test_case:
+    if update and request.function not in (test_case, test_case_of_a_command):
         pytest.skip("expectations are being rewritten")
 
 
@@ -135,7 +153,8 @@ def read(folder: Path) -> Case:
 
 CASES = [read(folder) for folder in folders()]
 WHOLE = [case for case in CASES if any(name.startswith("input.") for name in case.files)]
-FILTERED = [case for case in WHOLE if not case.edits]
+FILTERED = [case for case in WHOLE if not case.edits and not case.command]
+COMMANDS = [case for case in WHOLE if case.command]
 WITH_OUTPUT = [case for case in WHOLE if case.expected_name in case.files]
 
 
@@ -145,31 +164,57 @@ def params(cases: list[Case]) -> pytest.MarkDecorator:
 
 def test_there_are_cases() -> None:
     areas = {case.name.partition("/")[0] for case in WHOLE}
-    assert areas >= {EDIT, "passthrough", "plan", "refuse"}
+    assert areas >= {EDIT, "passthrough", "plan", "refuse", "check"}
 
 
 @params(CASES)
 def test_the_folder_is_a_case(case: Case) -> None:
     inputs = [name for name in case.files if name.startswith("input.")]
     assert len(inputs) == 1, f"{case.name}: one input, not {inputs}"
-    assert set(case.files) <= FILES | {case.input, case.expected_name}, f"{case.name}: unknown files"
+    known = FILES_OF_A_COMMAND if case.command else {case.expected_name}
+    assert set(case.files) <= FILES | known | {case.input}, f"{case.name}: unknown files"
     assert not [path for path in case.folder.iterdir() if path.is_dir()], f"{case.name}: a folder in a case"
     assert len(case.lines("why")) == 1, f"{case.name}: one sentence must say why"
     assert case.edits == ("changes" in case.files), f"{case.name}: changes belong to {EDIT}/, all of them"
     assert not case.files.keys() & ({"stderr", "exit", "flags", "env"} if case.edits else {"refused"}), case.name
+    assert not case.command or not case.files.keys() & {"flags", "changes", "expected.diff"}, case.name
     assert "refused" not in case.files or case.expected_name not in case.files, case.name
+
+
+def test_every_code_is_checked_in_every_form() -> None:
+    for code in SEVERITIES:
+        case = next((case for case in COMMANDS if case.name == f"check/code/{code}"), None)
+        assert case is not None, code
+        for form, wanted in zip(FORMS, (f"[{code}]", f'"code": "{code}"', f"title=postrender {code}::"), strict=True):
+            assert wanted in case.text(form), f"{case.name}: {form}"
 
 
 # -- running ---------------------------------------------------------------------------------------------------------
 
 
-@params(WHOLE)
+@params([*FILTERED, *(case for case in WHOLE if case.edits)])
 def test_case(case: Case, update: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = run(case, monkeypatch)
     if update:
         rewrite(case, outcome)
         pytest.skip("expectations rewritten")
     assert outcome == case.wanted, case.why
+
+
+@pytest.mark.parametrize(
+    ("case", "form"),
+    [pytest.param(case, form, id=f"{case.name}-{form.rpartition('.')[2]}") for case in COMMANDS for form in case.forms],
+)
+def test_case_of_a_command(case: Case, form: str, update: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in case.env.items():
+        monkeypatch.setenv(name, value)
+    outcome = filtered(case.data, [*case.command, *FORMS[form]], monkeypatch)
+    if update:
+        rewrite_printed(case, form, outcome)
+        pytest.skip("expectations rewritten")
+    printed = case.text(form).replace("{case}", str(case.folder)).encode()
+    error = "" if FORMS[form] else case.wanted.error
+    assert outcome == Outcome(printed, error, case.wanted.exit), case.why
 
 
 @params(FILTERED[:: max(1, len(FILTERED) // SCRIPT_CASES)][:SCRIPT_CASES])
@@ -382,6 +427,13 @@ def rewrite(case: Case, outcome: Outcome) -> None:
         (case.folder / case.expected_name).write_bytes(outcome.output)
     else:
         (case.folder / case.expected_name).unlink(missing_ok=True)
+
+
+def rewrite_printed(case: Case, form: str, outcome: Outcome) -> None:
+    put(case, form, outcome.output.replace(str(case.folder).encode(), b"{case}"))
+    if not FORMS[form]:
+        put(case, "stderr", outcome.error.replace(str(case.folder), "{case}").encode())
+        put(case, "exit", f"{outcome.exit}\n".encode() if outcome.exit else b"")
 
 
 def put(case: Case, name: str, data: bytes) -> None:

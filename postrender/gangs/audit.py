@@ -54,6 +54,19 @@ class _Auditor:
             if decided.made_by == keys.OME
             for gang in decided.gangs
         }
+        # Objects of whose schedulers the plan speaks, of one half-written pair in another way.
+        self.judged = {
+            Ref(decided.owner.kind, decided.owner.namespace, decided.owner.name)
+            for decided in plan.decided
+            if decided.gangs
+        }
+        # PodGroups whose names the plan has compared.
+        self.planned = {
+            (gang.name, decided.owner.namespace or options.namespace)
+            for decided in plan.decided
+            if decided.made_by == keys.OURS
+            for gang in decided.gangs
+        }
 
     def say(self, code: str, message: str, remedy: str, ref: Ref, field: str, spot: Spot, at: int) -> None:
         if (code, ref.kind, ref.name) in self.said:
@@ -72,6 +85,8 @@ class _Auditor:
             if len(namespaces) > 1:
                 first, *others = namespaces
                 for namespace in others:
+                    if {(name, first), (name, namespace)} <= self.planned:
+                        continue
                     group = namespaces[namespace]
                     message = (
                         f"{name!r} is a PodGroup in {first!r} too; the PodGroup controller counts the pods of both"
@@ -87,7 +102,7 @@ class _Auditor:
                 message = "Coscheduling no longer reads this label, so its pods are placed one by one"
                 self.say("legacy-label", message, f"write {keys.POD_GROUP} instead", one.ref, field, one.spot, at)
             told = set()
-            for member in one.members:
+            for member in one.members if one.ref not in self.judged else ():
                 name = member.scheduler or keys.DEFAULT_SCHEDULER
                 if name in self.options.gang_scheduler or name in told:
                     continue
@@ -118,13 +133,12 @@ class _Auditor:
 
     def together(self, members: Sequence[Members]) -> None:
         """Say what is wrong between the pods that carry the label of one PodGroup, and that."""
-        pods: dict[tuple[str, str], list[Members]] = {}
+        pods: dict[Spot, list[Members]] = {}
         missing = set()
         for member in members:
             group = self.group(member)
-            namespace = self.namespace(member.ref)
             if group is not None:
-                pods.setdefault((member.group, self.namespace(group.ref) or namespace), []).append(member)
+                pods.setdefault(group.spot, []).append(member)
             elif not self.made_by_ome(member) and (member.ref, member.group) not in missing:
                 missing.add((member.ref, member.group))
                 self.missing(member)
@@ -189,13 +203,16 @@ class _Auditor:
         return ref.namespace or self.options.namespace
 
     def group(self, member: Members) -> AnyPodGroup | None:
-        """Return the PodGroup of a label; what writes no namespace may come to any."""
+        """Return the PodGroup of a label, the nearest first: what writes no namespace may come to any."""
         wanted = self.namespace(member.ref)
+        maybe = None
         for group in self.groups.get(member.group, ()):
             namespace = self.namespace(group.ref)
-            if namespace == wanted or not (namespace and wanted):
+            if namespace == wanted:
                 return group
-        return None
+            if maybe is None and not (namespace and wanted):
+                maybe = group
+        return maybe
 
     def made_by_ome(self, member: Members) -> bool:
         return (member.group, member.ref.namespace) in self.made

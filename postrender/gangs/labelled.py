@@ -116,7 +116,7 @@ def read(span: int, item: Item) -> Labelled | AnyPodGroup | None:
         for key in path:
             template = template.map(key) if template else None
         if template is not None:
-            reader.template(template, path, [("", _count(item.kind, spec))])
+            reader.template(template, path, _count(item.kind, spec))
         policy = spec.text("podManagementPolicy") if item.kind == "StatefulSet" else None
         if item.kind == "StatefulSet" and (policy is None or policy.value != "Parallel"):
             at = policy.at if policy else root.index
@@ -135,8 +135,8 @@ class _Reader:
         self.members: list[Members] = []
         self.legacy: list[tuple[str, int]] = []
 
-    def template(self, view: View, path: tuple[str, ...], counts: list[tuple[str, int | None]]) -> None:
-        """Read a pod template: `counts` is how many pods come of it, for each index of the group that they are in."""
+    def template(self, view: View, path: tuple[str, ...], pods: int | None, groups: int = 1) -> None:
+        """Read a pod template, of which so many groups of so many pods come."""
         metadata, spec = view.map("metadata"), view.map("spec")
         labels = metadata.map("labels") if metadata else None
         if labels is None:
@@ -151,8 +151,10 @@ class _Reader:
         said, key = (group, keys.POD_GROUP) if gang is None else (gang, keys.GANG)
         if said is None:
             return
-        totals = [("", _sum(counts))] if gang is None else [(f"-{index}", count) for index, count in counts]
-        for index, count in totals:
+        held = [("", pods and pods * groups)]
+        if gang is not None:
+            held = [(f"-{number}", pods) for number in range(min(groups, _MOST))]
+        for index, count in held:
             name = f"{said.value}{index}"
             self.members.append(Members(self.ref, self.spot, name, said, field((*at, key)), count, scheduler, priority))
 
@@ -165,13 +167,12 @@ class _Reader:
         groups = int(replicas.value) if replicas else 1
         pods = int(size.value) if size else 1
         leader, worker = inner.map("leaderTemplate"), inner.map("workerTemplate")
-        numbers = range(min(groups, _MOST))
         above = ("spec", "leaderWorkerTemplate")
         if leader is not None:
-            self.template(leader, (*above, "leaderTemplate"), [(str(number), 1) for number in numbers])
+            self.template(leader, (*above, "leaderTemplate"), 1, groups)
         if worker is not None:
             each = pods if leader is None else pods - 1
-            self.template(worker, (*above, "workerTemplate"), [(str(number), each) for number in numbers])
+            self.template(worker, (*above, "workerTemplate"), each, groups)
         startup = spec.text("startupPolicy")
         if startup is not None and startup.value == "LeaderReady":
             return "spec.startupPolicy", startup.at, "workers come only once the leader is ready"
@@ -181,11 +182,6 @@ class _Reader:
             return None
         where = f"metadata.annotations[{keys.EXCLUSIVE_TOPOLOGY}]"
         return where, exclusive.at, "workers come only once the leader is placed"
-
-
-def _sum(counts: list[tuple[str, int | None]]) -> int | None:
-    known = [count for _, count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
 
 
 def _count(kind: str, spec: View) -> int | None:

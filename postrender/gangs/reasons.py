@@ -9,7 +9,8 @@ from ..findings import Ref
 from ..record import Record
 from . import keys, lifecycle, names
 from .merge import Chosen
-from .resources import LeaderWorkerSet
+from .resources import LeaderWorkerSet, Workload
+from .settings import INSTALL
 from .shapes.multinode import POLICY, WHOLE
 
 TYPE_CHECKING = False
@@ -213,14 +214,48 @@ class _Explaining:
             why = "neither leader nor worker is there"
         if merged.told is None and self.decided.missing:
             why += f", as far as is known: {self.decided.missing} is not read"
-        return self.reason("mode", merged.mode, merged.told, why)
+        reason = self.reason("mode", merged.mode, merged.told, why)
+        return reason._replace(hidden=(*reason.hidden, *self.untold(merged)))
+
+    def untold(self, merged: Merged) -> Iterator[Source]:
+        """Yield the modes that the service writes and do not count: another is before it, or OME knows no such."""
+        told, owner = merged.told, self.owner
+        if not isinstance(owner, Workload) or owner.kind == keys.INFERENCE_REPLICA:
+            return
+        annotation = merged.path(f"annotations[{keys.DEPLOYMENT_MODE}]")
+        for found, field in ((merged.own.mode, annotation), (owner.mode, "spec.deploymentMode")):
+            counts = told is not None and told.layer is owner and told.path(merged.own.name) == field
+            if found is not None and found.value and not counts:
+                yield Source(str(found.value), owner.title, field, self.place(owner.file, owner.spot, found.at))
 
     def no_gang(self, merged: Merged | None) -> Reason:
-        if merged is not None and merged.mode not in (keys.OME_NATIVE, keys.MULTI_NODE):
-            if merged.leader or merged.worker:
-                return Reason("gang", "none", why=f"{merged.mode} runs no leader and workers")
-            return Reason("gang", "none", why="an Instance is one pod")
-        return Reason("gang", "none", why="see the findings, if there are any; else an Instance is one pod")
+        several = merged is None or merged.leader or merged.worker
+        if merged is not None and several and merged.mode not in (keys.OME_NATIVE, keys.MULTI_NODE):
+            why = f"{merged.mode} runs no leader and workers"
+        elif lacked := self.lacked(merged):
+            why = f"it has no {lacked}"
+        elif merged is None or (merged.leader and merged.worker):
+            why = "a finding says why"
+        elif self.decided.missing:
+            why = f"taken for one pod: {self.decided.missing} is not read"
+        elif several:
+            why = "a leader without a worker" if merged.leader else "a worker without a leader"
+        else:
+            why = "an Instance is one pod"
+        return Reason("gang", "none", why=why)
+
+    def lacked(self, merged: Merged | None) -> str:
+        """Return what a leader and workers are told of and a number says there is none of, empty if neither is so."""
+        owner, dialect = self.owner, self.world.dialect
+        workers: str | int | None = None
+        instances: str | int | None = None
+        if isinstance(owner, LeaderWorkerSet):
+            workers = int(owner.size.value) - 1 if owner.size else 0
+            instances = owner.replicas.value if owner.replicas else None
+        elif merged is not None and merged.worker:
+            workers = merged.size.value if merged.size else dialect.workers
+            instances = merged.min_replicas.value if merged.min_replicas and not dialect.least else None
+        return "workers" if workers == 0 else "Instances" if instances == 0 else ""
 
     def numbers(self) -> Iterator[Reason]:
         decided, merged, owner = self.decided, self.decided.merged, self.owner
@@ -242,12 +277,15 @@ class _Explaining:
         yield Reason("minMember", f"{decided.gangs[0].min_member:,}", why=each)
 
     def timeouts(self, timeout: Timeout, merged: Merged | None) -> Iterator[Reason]:
-        ready, written = timeout.ready, merged.ready_timeout if merged else None
+        ready, told = timeout.ready, merged.ready_timeout if merged else None
         if isinstance(ready, Chosen):
-            yield self.reason("readyTimeout", str(ready.value), ready)
+            reason = self.reason("readyTimeout", str(ready.value), ready)
+            cluster = self.world.settings.ready
+            written = cluster.value and cluster.origin != INSTALL
+            yield reason._replace(hidden=(*reason.hidden, *([self.setting(cluster)] if written else [])))
         else:
-            passed = () if written is None else (self.source(written), *map(self.source, written.hidden))
-            why = f"{written.value} counts as unset" if written is not None else ""
+            passed = () if told is None else (self.source(told), *map(self.source, told.hidden))
+            why = f"{told.value} counts as unset" if told is not None else ""
             yield Reason("readyTimeout", lifecycle.text(ready.value), self.setting(ready), why, passed)
         name = "scheduleTimeoutSeconds"
         bound = timeout.bound
@@ -274,20 +312,33 @@ class _Explaining:
                     field = f"spec.leaderWorkerTemplate.{template.key}.spec.schedulerName"
                     yield self.found(row, name, template.scheduler, field)
                     continue
+            over = self.unfolded(merged, chosen)
+            nobody = "the component's name does not reach it below OME 1.3" if over else "nobody names one"
             if chosen is not None or not name:
-                why = "" if chosen else f"nobody names one, so it is {keys.DEFAULT_SCHEDULER}"
-                yield self.reason(row, name or "none", chosen, why)
-            elif name == self.world.options.scheduler_name:
-                yield Reason(row, name, Source(name, self.world.options.origin("scheduler-name")), "filled in")
+                why = "" if chosen else f"{nobody}, so it is {keys.DEFAULT_SCHEDULER}"
+                reason = self.reason(row, name or "none", chosen, why)
+            elif merged is not None and (other := merged.leader_scheduler or merged.worker_scheduler):
+                reason = self.reason(row, name, other, "filled in: the name of the others")
             else:
-                other = merged and (merged.leader_scheduler or merged.worker_scheduler)
-                yield self.reason(row, name, other or None, "filled in: the name of the others")
+                origin = self.world.options.origin("scheduler-name")
+                reason = Reason(row, name, Source(name, origin), f"{nobody}, so it is filled in")
+            yield reason._replace(hidden=(*reason.hidden, *over))
         for role, chosen in (
             ("leader", merged.leader_priority if merged else None),
             ("worker", merged.worker_priority if merged else None),
         ):
             if chosen is not None:
                 yield self.reason(f"{role}.priorityClassName", str(chosen.value), chosen)
+
+    def unfolded(self, merged: Merged | None, chosen: Chosen | None) -> tuple[Source, ...]:
+        """Return the name that the component writes, where OME gives it to no pod of a gang."""
+        written = merged.own.scheduler if merged else None
+        if merged is None or not written or not written.value or self.world.dialect.folds:
+            return ()
+        if chosen is not None and chosen.field == "schedulerName":
+            return ()
+        place = self.place(self.owner.file, self.owner.spot, written.at)
+        return (Source(str(written.value), self.owner.title, merged.path("schedulerName"), place),)
 
     def updates(self, merged: Merged | None) -> Iterator[Reason]:
         options = self.world.options
@@ -310,8 +361,11 @@ class _Explaining:
         return Reason(name, gang.name, why=f"written into {where}")
 
     def maker(self) -> Reason:
-        options = self.world.options
+        options, merged = self.world.options, self.decided.merged
         name = "podGroupsBy"
+        if merged is None or merged.mode == keys.MULTI_NODE:
+            whom = "MultiNode" if merged else "a LeaderWorkerSet"
+            return Reason(name, self.decided.made_by, why=f"nobody else makes any for {whom}")
         if options.podgroups:
             return Reason(name, self.decided.made_by, Source(options.podgroups, options.origin("podgroups")))
         if options.ome:
@@ -344,7 +398,17 @@ class _Explaining:
 
     def setting(self, setting: Setting) -> Source:
         place = self.place(setting.file.file, setting.file.spot, setting.at) if setting.file else None
-        return Source(lifecycle.text(setting.value), setting.origin, place=place)
+        by = setting.origin
+        if by == INSTALL:
+            by = _INSTALLS[self.world.options.ome_install]
+        return Source(lifecycle.text(setting.value), by, place=place)
+
+
+_INSTALLS = {
+    "chart": "the default of OME's chart",
+    "kustomize": "the default of OME's kustomize install",
+    "none": "no setting of the cluster is known",
+}
 
 
 def _default(chosen: Chosen | None) -> str:

@@ -63,12 +63,12 @@ def settle(options: Options, files: tuple[Lifecycle, ...]) -> tuple[Settings, tu
     least = _setting(LEAST, options, files, wrong.append)
     most = _setting(MOST, options, files, wrong.append)
     none = Setting(0, "no clamp")
-    off = any(one.value == 0 and one.file is None and one.origin != _INSTALL for one in (least, most))
+    off = any(one.value == 0 and one.file is None and one.origin != INSTALL for one in (least, most))
     if off or not (least.value or most.value):
         least = most = none
     elif not 0 < least.value <= most.value:
         why = "max is below min" if least.value and most.value else f"{'max' if least.value else 'min'} is not set"
-        by = next((one for one in (least, most) if one.value and not one.file and one.origin != _INSTALL), None)
+        by = next((one for one in (least, most) if one.value and not one.file and one.origin != INSTALL), None)
         if by is not None:
             finding = Finding("invalid-field", f"the clamp is none: {why}", _PAIR, field=by.origin)
             findings.append((finding, None, 0))
@@ -82,7 +82,7 @@ def settle(options: Options, files: tuple[Lifecycle, ...]) -> tuple[Settings, tu
     return Settings(ready, least, most), tuple(findings)
 
 
-_INSTALL = "OME's install"
+INSTALL = "OME's install"
 _PAIR = "set min and max, max not below min"
 
 
@@ -98,7 +98,7 @@ def _setting(field: str, options: Options, files: tuple[Lifecycle, ...], say: Ca
             return Setting(_parsed(field, file, str(found.value), found.at, say), file.title, file, found.at)
         if file.whole or file.invalid:
             return Setting(0, file.title, file, file.at)
-    return Setting(_INSTALLS[options.ome_install].get(field, 0), _INSTALL)
+    return Setting(_INSTALLS[options.ome_install].get(field, 0), INSTALL)
 
 
 def _parsed(field: str, file: Lifecycle, text: str, at: int, say: Callable[[Said], None]) -> int:

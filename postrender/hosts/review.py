@@ -109,7 +109,11 @@ def diff(name: str, flags: Flags, streams: Streams) -> int:
         if compared.refused:
             return REFUSED
         shown = view.stream(compared.pieces, "stdin" if source.name == STDIN else source.name)
-        streams.write(view.colored(shown) if streams.color else shown)
+        if streams.color:
+            shown = view.colored(shown)
+        elif streams.target is not None and streams.target.isatty():
+            shown = view.printable(shown)
+        streams.write(shown)
     except Stopped as stopped:
         return stop(stopped, streams)
     return WOULD_CHANGE if compared.changed else DONE
@@ -138,7 +142,8 @@ def explain(name: str, wanted: str, form: str, flags: Flags, streams: Streams) -
 
 def _only(explained: review.Explanation, wanted: str) -> review.Explanation:
     """Return what is explained of `KIND/NAME` or `KIND/NAMESPACE/NAME`; the kind as kubectl takes it."""
-    kind, _, rest = wanted.lower().partition("/")
+    kind, _, rest = wanted.partition("/")
+    kind = kind.lower()
     namespace, _, name = rest.rpartition("/")
     kept = tuple(
         subject
@@ -148,7 +153,7 @@ def _only(explained: review.Explanation, wanted: str) -> review.Explanation:
         and (not namespace or subject.ref.namespace == namespace)
     )
     if not kept:
-        here = [f"{subject.ref.kind}/{subject.ref.name}" for subject in explained.subjects[:_SHOWN]]
+        here = ["/".join(part for part in subject.ref if part) for subject in explained.subjects[:_SHOWN]]
         more = len(explained.subjects) - len(here)
         listed = ", ".join(here) + (f" and {more:,} more" if more else "")
         message = f"--object: there is no {wanted}; there {'is' if len(here) == 1 else 'are'} {listed or 'none at all'}"

@@ -5,7 +5,8 @@ Lines end at LF alone, as they do to git and patch; bytes that are no UTF-8 come
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
+from itertools import groupby
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,10 +36,10 @@ def lines(before: bytes, after: bytes, old: str, new: str) -> Iterator[str]:
 def stream(pieces: Iterable[Piece], file: str) -> Iterator[str]:
     """Yield the lines of a diff of a stream in its pieces, each under the name of the file that it is from.
 
-    That is `file`, the stream's own, where a piece does not say. Line numbers are those of the whole stream, so that
-    the diff of a stream of one name is a patch for it.
+    That is `file`, the stream's own, where a piece does not say. Under a name stands nothing of another. Line numbers
+    are those of the whole stream, so that the diff of a stream of one name is a patch for it.
     """
-    parts = ((piece.old, piece.new, _named(piece.source) or file) for piece in pieces)
+    parts = ((piece.old, piece.new, _named(piece.source) or file) for piece in pieces if piece.old or piece.new)
     return _unified(parts, lambda name: (f"--- {_side('a', name)}", f"+++ {_side('b', name)}"))
 
 
@@ -48,43 +49,43 @@ def _named(source: str) -> str:
 
 
 def _side(letter: str, name: str) -> str:
-    return f"{letter}/{name.removeprefix('/')}" if name else "/dev/null"
+    """Return a name as git writes it; a blank in it ends it for patch, unless a tab does."""
+    tab = "\t" if " " in name else ""
+    return f"{letter}/{name.removeprefix('/')}{tab}" if name else "/dev/null"
 
 
 def _unified(parts: Iterable[tuple[bytes, bytes, str]], heads: Callable[[str], tuple[str, str]]) -> Iterator[str]:
-    old: list[bytes] = []
-    new: list[bytes] = []
-    steps: list[Step] = []
-    names: list[str] = []
-    starts: tuple[list[int], list[int]] = ([], [])  # of the parts, in the old and the new text
-    for before, after, name in parts:
-        names.append(name)
-        starts[0].append(len(old))
-        starts[1].append(len(new))
-        a, c = _cut(before), _cut(after) if after is not before else None
-        if c is None:
-            steps.append((True, len(old), len(old) + len(a), len(new), len(new) + len(a)))
-        else:
-            steps.extend(
-                (same, i + len(old), j + len(old), k + len(new), m + len(new)) for same, i, j, k, m in _steps(a, c)
-            )
-        old += a
-        new += a if c is None else c
+    i = k = 0  # lines before those at hand, in the old and the new text
     said = None
-    for hunk in _hunks(_slid(_joined(steps), new)):
-        i, k, m = next((i, k, m) for same, i, _, k, m in hunk if not same)
-        name = names[(bisect_right(starts[1], k) if k < m else bisect_right(starts[0], i)) - 1]
-        if name != said:
-            said = name
-            yield from heads(name)
-        yield f"@@ -{_range(hunk[0][1], hunk[-1][2])} +{_range(hunk[0][3], hunk[-1][4])} @@"
-        for same, i, j, k, m in hunk:
-            for sign, held in ((" ", old[i:j]),) if same else (("-", old[i:j]), ("+", new[k:m])):
-                for line in held:
-                    text = line.decode(errors="surrogateescape")
-                    yield sign + text.removesuffix("\n")
-                    if not text.endswith("\n"):
-                        yield "\\ No newline at end of file"
+    for name, held in groupby(parts, lambda part: part[2]):
+        old: list[bytes] = []
+        new: list[bytes] = []
+        steps: list[Step] = []
+        for before, after, _ in held:
+            a = _cut(before)
+            c = a if after is before else _cut(after)
+            found = [(True, 0, len(a), 0, len(c))] if c is a else _steps(a, c)
+            steps += [(same, w + len(old), x + len(old), y + len(new), z + len(new)) for same, w, x, y, z in found]
+            old += a
+            new += c
+        for hunk in _hunks(_slid(_joined(steps), new)):
+            if name != said:
+                said = name
+                yield from heads(name)
+            yield f"@@ -{_range(i + hunk[0][1], i + hunk[-1][2])} +{_range(k + hunk[0][3], k + hunk[-1][4])} @@"
+            yield from _told(hunk, old, new)
+        i += len(old)
+        k += len(new)
+
+
+def _told(hunk: Iterable[Step], old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[str]:
+    for same, w, x, y, z in hunk:
+        for sign, held in ((" ", old[w:x]),) if same else (("-", old[w:x]), ("+", new[y:z])):
+            for line in held:
+                text = line.decode(errors="surrogateescape")
+                yield sign + text.removesuffix("\n")
+                if not text.endswith("\n"):
+                    yield "\\ No newline at end of file"
 
 
 def _cut(text: bytes) -> list[bytes]:
@@ -218,14 +219,19 @@ def _some(i: int, j: int, k: int) -> list[Step]:
 _BOLD, _RED, _GREEN, _CYAN, _RESET = "\033[1m", "\033[31m", "\033[32m", "\033[36m", "\033[m"
 
 
-def colored(diff: Iterable[str]) -> Iterator[str]:
-    """Yield the lines in git's colors, and nothing in them that moves the cursor: they come from others."""
-    colors = {"@": _CYAN, "-": _RED, "+": _GREEN}
+def printable(diff: Iterable[str]) -> Iterator[str]:
+    """Yield the lines with nothing in them that moves the cursor or colors the terminal: they come from others."""
     for line in diff:
+        yield "".join(char if char.isprintable() or char == "\t" else _escape(char) for char in line)
+
+
+def colored(diff: Iterable[str]) -> Iterator[str]:
+    """Yield the lines in git's colors, and printable."""
+    colors = {"@": _CYAN, "-": _RED, "+": _GREEN}
+    for line in printable(diff):
         head = line.startswith(("--- a/", "+++ b/"))
         color = _BOLD if head else colors.get(line[:1], "")
-        shown = "".join(char if char.isprintable() or char == "\t" else _escape(char) for char in line)
-        yield f"{color}{shown}{_RESET}" if color else shown
+        yield f"{color}{line}{_RESET}" if color else line
 
 
 def _escape(char: str) -> str:

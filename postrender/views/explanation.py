@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _WIDTH = 80
 _NAME = 24
 _VALUE = 18
+NOTHING = "nothing here comes to a gang: no InferenceService, no InferenceReplica"
 # More Instances than these are named by their number only.
 _MOST = 20
 
@@ -30,7 +31,7 @@ def text(explanation: Explanation, file: str) -> Iterator[str]:
         first = False
         yield from map(said.printable, _subject(subject, file))
     if not (explanation.subjects or explanation.findings):
-        yield "nothing here comes to a gang: no InferenceService, no InferenceReplica"
+        yield NOTHING
     yield from _said(explanation.findings, file, "")
 
 
@@ -48,7 +49,7 @@ def _component(explained: Explained, subject: Subject, file: str) -> Iterator[st
     if not explained.groups:
         yield f"  {name}{explained.mode}, no gang"
     else:
-        yield f"  {name}{explained.mode}, {size(explained)}"
+        yield from _wrapped(f"  {name}".rstrip(), f"{explained.mode}, {size(explained)}", 2 + len(name))
         yield ""
         yield from _groups(explained)
     yield ""
@@ -104,12 +105,15 @@ def members(explained: Explained, index: int) -> str:
 
 
 def _reason(reason: Reason, ref: Ref, file: str) -> Iterator[str]:
-    why = "; ".join(part for part in (reason.why, _written(reason, ref, file)) if part)
+    said = ["; ".join(part for part in (reason.why, _written(reason, ref, file)) if part)]
+    said += [f"over {quoted(source.value)}, {at(source, ref, file)}" for source in reason.hidden]
+    indent = 4 + _NAME + _VALUE
+    if any(len(word) > _WIDTH - indent for words in said for word in words.split()):
+        indent -= _VALUE
     head = f"    {reason.name:<{_NAME}}{reason.value:<{_VALUE}}"
-    yield from _wrapped(head, why, 4 + _NAME + _VALUE)
-    for source in reason.hidden:
-        over = f"over {source.value}, {at(source, ref, file)}"
-        yield from _wrapped("", over, 4 + _NAME + _VALUE)
+    for words in said:
+        yield from _wrapped(head, words, indent)
+        head = ""
 
 
 def _written(reason: Reason, ref: Ref, file: str) -> str:
@@ -117,8 +121,13 @@ def _written(reason: Reason, ref: Ref, file: str) -> str:
     source = reason.source
     if source is None:
         return ""
-    value = f"{source.value}, " if source.value.replace(",", "") != reason.value.replace(",", "") else ""
+    value = f"{quoted(source.value)}, " if source.value.replace(",", "") != reason.value.replace(",", "") else ""
     return f"{value}{at(source, ref, file)}"
+
+
+def quoted(value: str) -> str:
+    """Return a value as a reader sees that it is there, if it is empty."""
+    return value or '""'
 
 
 def at(source: Source, ref: Ref, file: str) -> str:
@@ -137,7 +146,9 @@ def _wrapped(head: str, words: str, indent: int) -> Iterator[str]:
     """Yield a head and words beside it, or below where there is no room, in 80 columns."""
     from textwrap import wrap
 
-    lines = wrap(words, _WIDTH - indent, break_on_hyphens=False, break_long_words=False) if words else []
+    whole = words.replace("(line ", "(line\0")  # a number alone on a line says nothing
+    lines = wrap(whole, _WIDTH - indent, break_on_hyphens=False, break_long_words=False) if words else []
+    lines = [line.replace("\0", " ") for line in lines]
     if lines and len(head.rstrip()) < indent:
         yield f"{head.rstrip():<{indent}}{lines.pop(0)}"
     elif head:

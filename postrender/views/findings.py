@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..findings import Finding, Place
 
 _DEFAULT = Form()
-_ORDER = {ERROR: 0, WARNING: 1, NOTE: 2}
+ORDER = {ERROR: 0, WARNING: 1, NOTE: 2}
 
 
 def lines(findings: Iterable[Finding], file: str, form: Form | None = None) -> Iterator[str]:
@@ -26,7 +26,7 @@ def lines(findings: Iterable[Finding], file: str, form: Form | None = None) -> I
 
 
 def _severity(finding: Finding) -> int:
-    return _ORDER[finding.severity]
+    return ORDER[finding.severity]
 
 
 def text(finding: Finding, file: str) -> str:

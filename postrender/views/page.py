@@ -10,7 +10,8 @@ from __future__ import annotations
 import html
 
 from ..findings import ERROR, WARNING
-from .explanation import holds, size
+from . import findings as said
+from .explanation import NOTHING, holds, quoted, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,42 +31,44 @@ _DRAWN = ("minMember", "scheduleTimeoutSeconds")
 
 _STYLE = """
 :root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--soft:#59636e;--line:#d1d9e0;--box:#f6f8fa;--leader:#0757ba;
---worker:#7fb2f0;--spare:#afb8c1;--error:#b3261e;--warning:#8a5a00;--note:#59636e}
-@media(prefers-color-scheme:dark){:root{--paper:#12161c;--ink:#e6edf3;--soft:#9aa5b1;--line:#3a434e;--box:#1b212a;
---leader:#79b8ff;--worker:#33619b;--spare:#4a5462;--error:#ff8f87;--warning:#e3b341;--note:#9aa5b1}}
+--worker:#4488d8;--spare:#848d97;--error:#b3261e;--warning:#8a5a00;--note:#59636e}
+@media screen and (prefers-color-scheme:dark){:root{--paper:#12161c;--ink:#e6edf3;--soft:#9aa5b1;--line:#3a434e;
+--box:#1b212a;--leader:#79b8ff;--worker:#4579b8;--spare:#6e7a88;--error:#ff8f87;--warning:#e3b341;--note:#9aa5b1}}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:72rem;padding:1rem;background:var(--paper);color:var(--ink);
 font:15px/1.45 system-ui,sans-serif;overflow-wrap:anywhere}
 h1{font-size:1.4rem;margin:.3rem 0}
 h2{font-size:1.1rem;margin:0}
 h3{font-size:1rem;margin:.8rem 0 .4rem}
-small,figure p,dt,.s{color:var(--soft);font-size:.85rem;font-weight:400}
+small,figure,dt,.s,li.c{color:var(--soft);font-size:.85rem;font-weight:400}
 section{border:1px solid var(--line);border-radius:.5rem;padding:.8rem 1rem;margin:1rem 0;break-inside:avoid-page}
 .g{display:flex;flex-wrap:wrap;gap:.7rem}
 figure{margin:0;border:1px solid var(--line);border-radius:.4rem;padding:.5rem .6rem;background:var(--box);
-min-width:0;max-width:100%}
-figure p b{color:var(--ink);display:block;font-size:.9rem}
-figure p{margin:0}
+width:22rem;max-width:100%}
+figure>b{color:var(--ink);display:block;font-size:.9rem}
 .t{border-style:dashed;border-width:2px}
 .p{border-style:dotted}
-.n{display:flex;flex-wrap:wrap;gap:3px;align-items:center;margin:.35rem 0}
+.n{display:flex;flex-wrap:wrap;gap:2px 3px;align-items:center;margin:.35rem 0}
 .n b,.n i{display:block;height:1rem;border-radius:.2rem;background:var(--leader);width:1.4rem}
-.n i{--c:var(--worker);border-radius:0;width:calc(var(--n,1)*15px - 3px);
-background:repeating-linear-gradient(90deg,var(--c) 0 12px,transparent 12px 15px)}
+.n i{--c:var(--worker);border-radius:0;width:calc(var(--n,1)*12px - 2px);
+background:repeating-linear-gradient(90deg,var(--c) 0 10px,transparent 10px 12px)}
 .p .n b{background:var(--spare)}.p .n i{--c:var(--spare)}
+figure .n{color:var(--ink)}
 figure .n::before{content:"Instance"}
 .l b,.l i{display:inline-block;vertical-align:-.15em}
 .n em{font-style:normal;font-size:.85rem}
 .b{display:block;position:relative;height:.4rem;width:9rem;max-width:100%;background:var(--line);border-radius:.2rem;
 margin:.3rem 0}
 .b i{position:absolute;left:0;top:0;bottom:0;background:var(--leader);border-radius:.2rem}
-dl{display:grid;grid-template-columns:minmax(7rem,13rem) 1fr;gap:.1rem .8rem;margin:.5rem 0;font-size:.9rem}
-dl{padding-bottom:.2rem}
-dd{margin:0;min-width:0}
-dd s{text-decoration:none;color:var(--soft);display:block}
+dl{display:grid;grid-template-columns:minmax(7rem,13rem) 1fr;gap:.1rem .8rem;margin:.5rem 0;
+padding-bottom:.2rem}
+dd{margin:0;min-width:0;color:var(--soft);font-size:.85rem}
+dd b{color:var(--ink);font-weight:400;font-size:.9rem}
+dd s{text-decoration:none;display:block}
 ul{list-style:none;padding:0;margin:.5rem 0;font-size:.9rem}
 li{border-left:.25rem solid var(--note);padding:.1rem .6rem;margin:.3rem 0}
 li.c{display:inline-block;margin:.2rem .5rem .2rem 0}
+li.c b{color:var(--ink);font-size:.9rem}
 li.e{border-color:var(--error)}li.e b{color:var(--error)}
 li.w{border-color:var(--warning)}li.w b{color:var(--warning)}
 code{font-size:.85em}
@@ -80,7 +83,7 @@ def page(explanation: Explanation, file: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    return html.escape(text, quote=False)
+    return html.escape(said.printable(text), quote=False)
 
 
 class _Page:
@@ -97,11 +100,13 @@ class _Page:
         clamps = {one.bounds for one in self.ganged}
         self.bounds = clamps.pop() if len(clamps) == 1 else None
         self.common = self._common()
-        said: dict[tuple[str, str], int] = {}
+        kinds = {subject.ref.kind for subject in explanation.subjects}
+        self.kind = kinds.pop() if len(kinds) == 1 else ""  # of all objects, if it is one
+        times: dict[tuple[str, str], int] = {}
         for finding in self.findings:
-            said[finding.code, finding.message] = said.get((finding.code, finding.message), 0) + 1
+            times[finding.code, finding.message] = times.get((finding.code, finding.message), 0) + 1
         # Codes of which one message is said often; it stands above, and the code beside the object.
-        self.often = {key: count for key, count in said.items() if count >= _COMMON}
+        self.often = {key: count for key, count in times.items() if count >= _COMMON}
         titles: dict[str, set[str]] = {}
         for one in self.ganged:
             for reason in one.reasons:
@@ -132,15 +137,17 @@ class _Page:
         yield from self._often()
         if self.common:
             yield "<section><h2>The same for all gangs</h2><dl>"
-            yield from (self._row(reason, None, "") for reason in self.common)
+            yield from self._rows(self.common, None, "")
             yield "</dl></section>"
+        if not (self.explanation.subjects or self.findings):
+            yield f"<p>{NOTHING[0].upper()}{NOTHING[1:]}."
         for subject in self.explanation.subjects:
             yield from self._subject(subject)
 
     def _counts(self) -> str:
         gangs = sum(len(one.groups) for one in self.ganged)
         pods = sum(one.instances * (1 + one.workers) for one in self.ganged)
-        counts = [(len(self.explanation.subjects), "object"), (gangs, "gang"), (pods, "pod")]
+        counts = [(len(self.explanation.subjects), self.kind or "object"), (gangs, "gang"), (pods, "pod")]
         counts += [(sum(one.severity == severity for one in self.findings), severity) for severity in (ERROR, WARNING)]
         return " · ".join(f"{count:,} {noun if count == 1 else noun + 's'}" for count, noun in counts)
 
@@ -159,22 +166,20 @@ class _Page:
 
     def _often(self) -> Iterator[str]:
         """Yield what is said of many objects, with how many."""
-        seen = set()
+        once = {(finding.code, finding.message): finding for finding in self.findings}
         lines = []
-        for finding in self.findings:
-            key = finding.code, finding.message
-            if key in self.often and key not in seen:
-                seen.add(key)
-                words = f"{_text(finding.message)}; {_text(finding.remedy)} <small>{finding.code}</small>"
-                lines.append(f"<li{_kind(finding)}><b>{finding.severity}</b> {self.often[key]:,} times: {words}")
+        for key, count in sorted(self.often.items(), key=lambda held: (said.ORDER[once[held[0]].severity], -held[1])):
+            finding = once[key]
+            words = f"{_text(finding.message)}; {_text(finding.remedy)} <small>{finding.code}</small>"
+            lines.append(f"<li{_kind(finding)}><b>{finding.severity}</b> {count:,} times: {words}")
         if lines:
             yield f"<ul>{''.join(lines)}</ul>"
 
     def _subject(self, subject: Subject) -> Iterator[str]:
         ref, place = subject.ref, subject.place
         name = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
-        where = f"line {place.line}" + (f", {place.source}" if place.source else "")
-        yield f"<section><h2>{_text(name)} <small>{ref.kind}, {_text(where)}</small></h2>"
+        words = [*([] if self.kind else [ref.kind]), f"line {place.line}", *([place.source] if place.source else [])]
+        yield f"<section><h2>{_text(name)} <small>{_text(', '.join(words))}</small></h2>"
         if subject.note:
             yield f"<p class=s>{_text(subject.note)}"
         for component in subject.components:
@@ -185,18 +190,20 @@ class _Page:
     def _component(self, explained: Explained) -> Iterator[str]:
         words = f"{explained.mode}, no gang"
         if explained.groups:
-            words = f"{explained.mode}, {size(explained)}, {_schedulers(*explained.scheduler)}"
+            mode = "" if any(reason.name == "mode" for reason in self.common) else f"{explained.mode}, "
+            words = f"{mode}{size(explained)}, {_schedulers(*explained.scheduler)}"
         yield f"<h3>{explained.component} <small>{_text(words)}</small></h3>"
         if explained.groups:
             yield f"<div class=g>{''.join(self._group(group, explained) for group in explained.groups)}</div>"
-        rows = [
-            self._row(reason, explained.ref, f"spec.{explained.component}." if explained.component else "spec.")
+        told = [
+            reason
             for reason in explained.reasons
             if not explained.groups
             or not (_alike(reason, explained) in self.common or (reason.name in _DRAWN and reason.source is None))
         ]
-        if rows:
-            yield f"<dl>{''.join(rows)}</dl>"
+        if told:
+            base = f"spec.{explained.component}." if explained.component else "spec."
+            yield f"<dl>{''.join(self._rows(told, explained.ref, base))}</dl>"
 
     def _group(self, group: Group, explained: Explained) -> str:
         kinds = " ".join(kind for kind, so in (("t", group.topology_key), ("p", group.spare)) if so)
@@ -207,7 +214,7 @@ class _Page:
             boxes += f"<div class=s>and {group.instances - shown:,} Instances more</div>"
         words = holds(group) + (", spare" if group.spare else "")
         bar = self._bar(group.seconds, explained.bounds)
-        return f"{start}<p><b>{_text(group.name)}</b>{_text(words)}</p>{bar}{boxes}</figure>"
+        return f"{start}<b>{_text(group.name)}</b>{_text(words)}{bar}{boxes}</figure>"
 
     def _bar(self, seconds: int | None, bounds: tuple[int, int] | None) -> str:
         """Return where the timeout lies between the bounds of the clamp, as a bar."""
@@ -220,23 +227,28 @@ class _Page:
 
     # Rows
 
-    def _row(self, reason: Reason, ref: Ref | None, base: str) -> str:
-        parts = [_text(reason.why)] if reason.why else []
-        if reason.source is not None:
-            parts.append(self._source(reason.source, reason, ref, base))
-        why = f" <small>{'; '.join(parts)}</small>" if parts else ""
-        hidden = "".join(f"<s>over {self._source(one, None, ref, base)}</s>" for one in reason.hidden)
-        return f"<dt>{reason.name}<dd>{_text(reason.value)}{why}{hidden}"
+    def _rows(self, told: Iterable[Reason], ref: Ref | None, base: str) -> Iterator[str]:
+        named: set[str] = set()  # whom the rows have named already
+        for reason in _paired(told):
+            parts = [_text(reason.why)] if reason.why else []
+            if reason.source is not None:
+                parts.append(self._source(reason.source, reason, ref, base, named))
+            hidden = "".join(f"<s>over {self._source(one, None, ref, base, named)}</s>" for one in reason.hidden)
+            yield f"<dt>{reason.name}<dd><b>{_text(reason.value)}</b> {'; '.join(parts)}{hidden}"
 
-    def _source(self, source: Source, reason: Reason | None, ref: Ref | None, base: str) -> str:
+    def _source(self, source: Source, reason: Reason | None, ref: Ref | None, base: str, named: set[str]) -> str:
         """Return what was written, by whom and where, as briefly as a reader can still find it."""
         parts = []
         if reason is None or source.value.replace(",", "") != reason.value.replace(",", ""):
-            parts.append(source.value)
+            parts.append(quoted(source.value))
         own = ref is not None and source.by == f"{ref.kind} {ref.name!r}"
         if not own:
             name = _name(source.by)
-            parts.append(name if ref is not None and name in self.unique else source.by)
+            name = name if ref is not None and name in self.unique else source.by
+            if name != source.by and "ServingRuntime '" in source.by:
+                name = f"runtime {name}"
+            parts.append("same" if name in named and source.place is not None else name)
+            named.add(name)
         field = source.field.removeprefix(base)
         if (own or ref is None) and field and (reason is None or field != reason.name):
             parts.append(field)
@@ -257,11 +269,27 @@ class _Page:
     def _finding(self, finding: Finding) -> str:
         where = f"{self._at(finding.place)}" if finding.place is not None else ""
         if (finding.code, finding.message) in self.often:
-            return f"<li{_kind(finding, 'c')}><b>{finding.code}</b> <small>{_text(where)}</small>"
+            return f"<li{_kind(finding, 'c')}><b>{finding.code}</b> {_text(where)}"
         field = f"<code>{_text(finding.field)}</code>: " if finding.field else ""
         words = f"{field}{_text(finding.message)}; {_text(finding.remedy)}"
         where = f"<small>{_text(where)}:</small> " if where else ""
         return f"<li{_kind(finding)}><b>{finding.severity}</b> {where}{words} <small>{finding.code}</small>"
+
+
+def _paired(told: Iterable[Reason]) -> Iterator[Reason]:
+    """Yield the reasons, those of leader and worker as one where they are alike."""
+    before: Reason | None = None
+    for reason in told:
+        role, _, field = reason.name.partition(".")
+        if before is not None and role == "worker" and before == reason._replace(name=f"leader.{field}"):
+            yield reason._replace(name=field)
+            before = None
+            continue
+        if before is not None:
+            yield before
+        before = reason
+    if before is not None:
+        yield before
 
 
 def _kind(finding: Finding, more: str = "") -> str:

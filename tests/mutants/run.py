@@ -32,6 +32,7 @@ _UNITS = ("edit", "lifecycle", "names", "scalars", "vectors", "sources", "views"
 # Most mistakes are seen by these within seconds; only if none of them fails the others are collected at all.
 QUICK = (
     "tests/test_cases.py::test_case",
+    "tests/test_cases.py::test_case_of_a_command",
     *(f"tests/unit/test_{name}.py" for name in _UNITS),
     "tests/properties",
 )

@@ -45,9 +45,10 @@ def clamped(ready: int, by: Chosen | Setting, world: World) -> Timeout:
     """Return the scheduling timeout for a ready timeout in nanoseconds; raises ValueError where it is too long."""
     settings = world.settings
     wait = lifecycle.schedule_timeout(ready, settings.least.value, settings.most.value)
+    whole = lifecycle.seconds(ready)
     bound = None
-    if wait is not None and wait != lifecycle.seconds(ready):
-        bound = settings.least if wait == lifecycle.seconds(settings.least.value) else settings.most
+    if wait is not None and (wait != whole or whole == 0):
+        bound = settings.least if whole == 0 or whole < wait else settings.most
     return Timeout(wait, by, bound)
 
 

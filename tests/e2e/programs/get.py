@@ -147,7 +147,36 @@ class Module(Go):
         return " ".join(["-s -w", *(f"-X {name}={value}" for name, value in self.pin.get("variables", {}).items())])
 
 
-WAYS: dict[str, type[Wheel] | type[Go]] = {"wheel": Wheel, "go": Go, "module": Module}
+class Debian:
+    """A program of the system, of Debian's package where it is missing and we may install it: a browser is large."""
+
+    def __init__(self, pin: dict[str, Any], go: str) -> None:
+        self.package = pin["package"]
+
+    def made_from(self) -> list[bytes]:
+        """Where it is: one that was removed is brought again."""
+        return [(shutil.which(self.package) or "").encode()]
+
+    def version(self, key: str) -> str:
+        """What it says of itself: it is whatever the system has."""
+        done = subprocess.run([self.package, "--version"], capture_output=True, text=True)
+        return done.stdout.strip()
+
+    def make(self, binary: Path) -> None:
+        """Write a script that starts it."""
+        if shutil.which(self.package) is None:
+            if os.geteuid() or shutil.which("apt-get") is None:
+                raise CannotBring(f"install it: apt-get install {self.package}")
+            run(["apt-get", "update", "--quiet"], "apt-get knows no packages")
+            run(
+                ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", self.package],
+                "apt-get could not install it",
+                env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+            )
+        binary.write_text(f'#!/bin/sh\nexec {shutil.which(self.package)} "$@"\n')
+
+
+WAYS: dict[str, type[Wheel] | type[Go] | type[Debian]] = {"wheel": Wheel, "go": Go, "module": Module, "debian": Debian}
 
 
 def run(command: list[str], failure: str, **how: Any) -> None:
