@@ -328,9 +328,12 @@ def reconciler(stage: Stage) -> Iterator[None]:
     """Run `postrender reconcile`."""
     environment = {"KUBECONFIG": stage.cluster.environment["KUBECONFIG"], "HOME": str(stage.cluster.folder)}
     log = stage.cluster.folder / "logs" / "reconciler.log"
-    with log.open("ab") as out, subprocess.Popen(
-        [SCRIPT, "reconcile", "--listen", "127.0.0.1:0"], env=environment, stdout=out, stderr=out
-    ) as process:
+    with (
+        log.open("ab") as out,
+        subprocess.Popen(
+            [SCRIPT, "reconcile", "--listen", "127.0.0.1:0"], env=environment, stdout=out, stderr=out
+        ) as process,
+    ):
         try:
             stage.cluster.wait(lambda: '"started"' in log.read_text(), 30, "the reconciler to start")
             yield

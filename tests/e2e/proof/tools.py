@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import subprocess
-import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -47,9 +45,7 @@ class Helm:
     def run(self, *words: str | Path) -> str:
         """Run it; raises ClusterError with what it said if it fails."""
         command = [self.program, *map(str, words), "--namespace", self.namespace]
-        done = subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, timeout=300, check=False
-        )
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300, check=False)
         if done.returncode:
             raise ClusterError(done.stderr)
         return done.stdout

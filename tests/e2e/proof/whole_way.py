@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 from tests.e2e.cluster import ClusterError
@@ -55,6 +56,11 @@ def of(stage: Stage, namespace: str, name: str) -> set[str]:
     return {pod["metadata"]["uid"] for pod in pods if pod["metadata"]["labels"]["ome.io/inferenceservice"] == name}
 
 
+def bounds(stage: Stage, namespace: str) -> list[int]:
+    """Return how many pods of each gang have a node."""
+    return [gang.bound for gang in stage.gangs(namespace, 3)]
+
+
 def left(stage: Stage, namespace: str) -> int:
     """Wait for the garbage collector; return how many objects are there all the same."""
 
@@ -97,9 +103,13 @@ def replaced(stage: Stage, ours: bool) -> Outcome:
         stage.rest(namespace, 3, 6)
         before = of(stage, namespace, "blue")
         tool.deploy("blue", "b")
-        stage.cluster.wait(
-            lambda: len(now := of(stage, namespace, "blue")) == 3 and not now & before, 60, "all pods to be new"
-        )
+        stage.cluster.wait(lambda: of(stage, namespace, "blue") - before, 60, "the new leader")
+        # Old workers take their time to end. Here they are gone at once, so the new ones are kept away for a while.
+        with stage.cluster.part("lws").paused():
+            stage.cluster.wait(lambda: not of(stage, namespace, "blue") & before, 30, "the old workers to be gone")
+            stage.wake(namespace)
+            with contextlib.suppress(ClusterError):
+                stage.cluster.wait(lambda: 3 in bounds(stage, namespace), 5, "the other to have the room")
         return Outcome(stage.rest(namespace, 3, 6))
 
 
@@ -125,7 +135,9 @@ def foreign(stage: Stage, ours: bool) -> Outcome:
         facts: dict[str, int | float | str] = {
             "Helm": "refused it" if "invalid ownership metadata" in said else said or "installed it",
             "services in the cluster": len(stage.cluster.list("inferenceservices", namespace)),
-            "their PodGroup": "kept" if (kept["metadata"]["uid"], kept["spec"]) == (before, {"minMember": 2}) else "lost",
+            "their PodGroup": "kept"
+            if (kept["metadata"]["uid"], kept["spec"]) == (before, {"minMember": 2})
+            else "lost",
         }
         return Outcome(gangs, facts)
 
