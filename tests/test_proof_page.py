@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.proof import record
 from tests.e2e.proof.__main__ import DRAWING, FIRST
 from tests.e2e.proof.drawing import drawing
-from tests.e2e.proof.page import PAGE, page
+from tests.e2e.proof.page import PAGE, README, SUMMARY, page, summary
 from tests.e2e.proof.scenarios import ALL
 from tests.e2e.proof.whole_way import LIMITS, WAYS
 
@@ -27,6 +27,10 @@ def test_a_number_of_the_record_is_a_number_of_the_page():
         "with": {**RECORD["scenarios"]["two-gangs"]["with"], "gangs": [{**first, "pods": 77, "bound": 76}]},
     }
     assert "76 of 77" in page(other)
+
+
+def test_readme_says_what_the_record_says():
+    assert SUMMARY.findall(README.read_text()) == [summary(RECORD)]
 
 
 def test_the_drawing_is_of_the_record():

@@ -19,7 +19,7 @@ from tests.e2e.cluster import ClusterError
 from . import record, scale
 from .drawing import drawing
 from .outcome import Outcome, read
-from .page import PAGE, ROOT, page
+from .page import PAGE, README, ROOT, SUMMARY, page, summary
 from .scenarios import MULTINODE, NATIVES, Scenario
 from .stage import Stage, multinode, native
 from .whole_way import LIMITS, WAYS
@@ -94,6 +94,7 @@ def many(gangs: int, nodes: int) -> int:
 def written(kept: dict[str, Any]) -> int:
     """Write page and drawing from a record."""
     PAGE.write_text(page(kept))
+    README.write_text(SUMMARY.sub(lambda _: summary(kept), README.read_text()))
     DRAWING.write_text(drawing(record.pairs(kept)[FIRST.name]))
     return 0
 

@@ -11,6 +11,8 @@ from .record import Pair, pairs
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "proof.md"
+README = ROOT / "README.md"
+SUMMARY = re.compile(r"(?<=<!-- proof -->\n).*?(?=\n<!-- /proof -->)", re.DOTALL)
 TEXT = Path(__file__).parent / "page.md"
 HOLE = re.compile(r"^<!-- (scenario|parts|programs)(?: ([a-z-]+))? -->$", re.MULTILINE)
 
@@ -31,6 +33,23 @@ def page(record: dict[str, Any]) -> str:
     if missing:
         raise LookupError(f"{TEXT.name} does not show {', '.join(sorted(missing))}")
     return filled
+
+
+def summary(record: dict[str, Any]) -> str:
+    """Return what README says of the run."""
+    without, ours = pairs(record)["two-gangs"]
+    many = record["scale"]["facts"]
+    whole, nothing, partial = (many[f"gangs {word}"] for word in ("whole", "with nothing", "partial"))
+    return (
+        f"Of two gangs of four pods, with room for one, the default scheduler gives nodes to {spoken(without)} pods, and none serves; with"
+        f" `postrender` it is {spoken(ours)}.\nOf {many['gangs of 8 pods']} gangs of eight, deployed by Helm on nodes for half of them,"
+        f" {whole} are whole, {nothing} hold nothing, and {partial} {'is' if partial == 1 else 'are'} partial."
+    )
+
+
+def spoken(outcome: Outcome) -> str:
+    """Return how many pods of each gang have a node."""
+    return " and ".join(str(gang.bound) for gang in outcome.gangs)
 
 
 def table(pair: Pair, left_out: str) -> str:
