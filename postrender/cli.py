@@ -307,9 +307,9 @@ def _streams() -> Streams:
 
 
 @cli.command()
-@click.argument("of", type=click.Choice(["config", "finding", "explanation"]), default="config")
+@click.argument("of", type=click.Choice(["config", "finding", "explanation", "live"]), default="config")
 def schema(of: str) -> None:
-    """Print the JSON schema of a config file, of a finding in `--format json`, or of an explanation.
+    """Print the JSON schema of a config file, of a finding in `--format json`, of an explanation, or of `check --live`.
 
     \b
     Example:
@@ -319,11 +319,13 @@ def schema(of: str) -> None:
 
     from .views import schema as schemas
 
-    click.echo(
-        json.dumps(
-            {"config": schemas.config, "finding": schemas.finding, "explanation": schemas.explanation}[of](), indent=2
-        )
-    )
+    made = {
+        "config": schemas.config,
+        "finding": schemas.finding,
+        "explanation": schemas.explanation,
+        "live": schemas.live,
+    }
+    click.echo(json.dumps(made[of](), indent=2))
 
 
 @cli.command()
@@ -419,9 +421,7 @@ def policy(kube_version: str | None) -> int:
 @click.option(
     "--kubeconfig", default="", metavar="FILE", help="The kubeconfig; the default is kubectl's, or the pod's token."
 )
-@click.option(
-    "--listen", default="0.0.0.0:8080", show_default=True, metavar="HOST:PORT", help="For probes and metrics."
-)
+@click.option("--listen", default=":8080", show_default=True, metavar="HOST:PORT", help="For probes and metrics.")
 @click.option("--rate", type=click.FloatRange(0.1, 1000), default=10.0, show_default=True, help="Requests a second.")
 @click.option("--burst", type=click.IntRange(1, 1000), default=20, show_default=True, help="Requests at once.")
 @click.option(

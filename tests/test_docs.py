@@ -67,6 +67,15 @@ def test_every_code_has_its_heading():
     assert sorted(headings) == sorted(SEVERITIES)
 
 
+NAMED = re.compile(r"`(tests/\S+\.py)::(\w+)`")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if NAMED.search(page.read_text())], ids=lambda page: page.name)
+def test_a_test_that_a_page_names_exists(page):
+    for file, name in NAMED.findall(page.read_text()):
+        assert re.search(rf"^def {name}\(", (ROOT / file).read_text(), re.MULTILINE), f"{file}::{name}"
+
+
 EXAMPLES = sorted(path.parent for path in (ROOT / "examples").rglob("command"))
 
 

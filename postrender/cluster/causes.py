@@ -6,8 +6,10 @@ What schedulers do with label, PodGroup and minMember was read and seen with Cos
 from __future__ import annotations
 
 from ..gangs import keys
+from ..manifests.objects import field
 from ..record import Record
 from .instances import ABSENT, HALF_BOUND
+from .state import says_little
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,6 +132,8 @@ class Judge:
             words = "its pods were made before the admission policy acted, and carry the label that it replaces"
             return Cause(NO_POLICY, words, (again,))
         words = "the admission policy is missing that tells each pod its PodGroup"
+        if self.state.policy is None:
+            words += ", or was when these were made"
         # Pods that are made within seconds of it would still be passed over.
         return Cause(NO_POLICY, words, (self.commands.install_policy(), "sleep 10", again))
 
@@ -169,7 +173,7 @@ class Judge:
         if group is None or instance.decided.made_by != keys.OME or group.of_ome:
             return None
         words = (
-            f"PodGroup {group.name!r} {held_by(group)}, not by OME, which makes no pods under it"
+            f"PodGroup {group.name!r} {held_by(group)}, so it is not OME's, and OME makes no pods under it"
             " (PodGroupOwnershipConflict)"
         )
         return Cause(FOREIGN, words, (self.commands.delete_group(instance, group.name),))
@@ -197,7 +201,7 @@ class Judge:
             return None
         going = [pod for pod in instance.others if pod.deleted]
         if going:
-            words = f"of the quorum {_pods(going)} {'is' if len(going) == 1 else 'are'} terminating, and still count"
+            words = f"terminating pods still count for the quorum: {_pods(going)}"
             force = self.commands.force(instance, [pod.name for pod in going])
             return Cause(OLD_PODS, words, (force, self.commands.delete_pods(instance)))
         words = (
@@ -209,7 +213,8 @@ class Judge:
     def too_many(self, instance: Instance) -> Cause | None:
         """The PodGroup waits for more pods than there will be, or some are not there."""
         group, there = instance.group, len(instance.pods)
-        if group is not None and group.min_member is not None and group.min_member > instance.size:
+        counted = instance.size + len(instance.others)
+        if group is not None and group.min_member is not None and group.min_member > counted:
             words = (
                 f"PodGroup {group.name!r} has minMember {group.min_member:,}, and the gang has {instance.size:,} pods"
             )
@@ -238,19 +243,22 @@ class Judge:
             return None
         named = " and ".join(sorted({repr(pod.scheduler) for pod in instance.waiting}))
         words = f"no scheduler has looked at its pods: {named} does not run, or may not list PodGroups"
-        return Cause(UNSEEN, words, (self.commands.kubectl("get", "pods", "-A", "-o", "wide"),))
+        return Cause(UNSEEN, words, (self.commands.kubectl("get", "deployments", "-A", "-o", "wide"),))
 
     def no_room(self, instance: Instance) -> Cause:
         """Nothing else is wrong: it does not fit."""
         lacking = instance.size - instance.bound
         words = f"there is no room for {'a pod' if lacking == 1 else f'{lacking:,} pods'}"
-        pod = telling(instance.waiting)
+        pod, group = telling(instance.waiting), instance.group
         if pod is None:
             words += ", or its scheduler has not come to it yet"
         elif instance.bound:
-            words += " beside those that have a node: replacing one member is no gang's business"
+            words += " beside those that have a node; a member that is replaced is placed alone"
         show = self.commands.describe("pod", pod.name, pod.namespace) if pod else self.commands.describe_owner(instance)
-        return Cause(NO_ROOM, words, (show,), lasting=False)
+        if group is None or instance.bound:
+            return Cause(NO_ROOM, words, (show,), lasting=False)
+        words += "; when there is, the last command has it tried at once"
+        return Cause(NO_ROOM, words, (show, self.commands.touch(instance, group.name)), lasting=False)
 
     def absent(self, instance: Instance) -> Cause:
         """Nothing of it is there."""
@@ -264,8 +272,8 @@ def telling(pods: Sequence[Pod]) -> Pod | None:
     return min(said, key=_rank, default=None)
 
 
-def _rank(pod: Pod) -> tuple[bool, bool, float, str]:
-    return "rejected" in pod.message, "available" not in pod.message, pod.since, pod.name
+def _rank(pod: Pod) -> tuple[bool, float, str]:
+    return says_little(pod.message), pod.since, pod.name
 
 
 def _pods(pods: Sequence[Pod]) -> str:
@@ -278,16 +286,30 @@ def held_by(group: PodGroup) -> str:
     return f"is controlled by {group.controller}" if group.controller else "has no controller"
 
 
-def differences(instance: Instance, group: PodGroup) -> list[str]:
+class Difference(Record):
+    """A field of a PodGroup: what it says and what was planned, None for nothing."""
+
+    path: tuple[str, ...]
+    held: str | int | None
+    wanted: str | int | None
+
+    @property
+    def words(self) -> str:
+        """What is said of it."""
+        held = "not set" if self.held is None else self.held
+        return f"{field(self.path)} is {held}, not {'unset' if self.wanted is None else self.wanted}"
+
+
+def differences(instance: Instance, group: PodGroup) -> tuple[Difference, ...]:
     """Return how a PodGroup differs from what is planned for it, minMember measured by the pods that are there."""
+    if instance.joins:
+        return ()
     gang = instance.decided.gangs[0]
-    wanted = instance.size if instance.pods else gang.min_member
-    said = []
-    for field, held, need in (
-        ("minMember", group.min_member, wanted),
-        ("scheduleTimeoutSeconds", group.schedule_timeout_seconds, gang.schedule_timeout_seconds),
-        ("topology key", group.topology_key or None, gang.topology_key or None),
-    ):
-        if held != need:
-            said.append(f"{field} is {'not set' if held is None else held}, not {'unset' if need is None else need}")
-    return said
+    found = (
+        Difference(("spec", "minMember"), group.min_member, instance.size if instance.pods else gang.min_member),
+        Difference(("spec", "scheduleTimeoutSeconds"), group.schedule_timeout_seconds, gang.schedule_timeout_seconds),
+        Difference(
+            ("metadata", "annotations", keys.TOPOLOGY_KEY), group.topology_key or None, gang.topology_key or None
+        ),
+    )
+    return tuple(one for one in found if one.held != one.wanted)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import threading
 import time
 from urllib.parse import quote, urlencode
 
@@ -75,6 +76,7 @@ class Client:
         self.name = name
         self._load = load
         self._loaded = 0.0
+        self._renewing = threading.Lock()
         self._log_in()
 
     def _log_in(self) -> None:
@@ -91,13 +93,13 @@ class Client:
         """Return the object at a path; raises Refused, or Unreachable."""
         return self._json("GET", path, query or {}, None, "", timeout)
 
-    def post(self, path: str, body: Json) -> Json:
+    def post(self, path: str, body: Json, timeout: Timeout = TIMEOUT) -> Json:
         """Create an object; raises Refused, or Unreachable, and then it may be there or not."""
-        return self._json("POST", path, {}, body, "application/json", TIMEOUT)
+        return self._json("POST", path, {}, body, "application/json", timeout)
 
-    def patch(self, path: str, body: Json) -> Json:
+    def patch(self, path: str, body: Json, timeout: Timeout = TIMEOUT) -> Json:
         """Merge `body` into an object; raises Refused, or Unreachable, and then it may be done or not."""
-        return self._json("PATCH", path, {}, body, MERGE_PATCH, TIMEOUT)
+        return self._json("PATCH", path, {}, body, MERGE_PATCH, timeout)
 
     def page(self, path: str, query: Mapping[str, str | int] | None = None, following: str = "") -> Page:
         """Return a page of the list at a path, from the beginning or on from the page before."""
@@ -202,16 +204,20 @@ class Client:
             raise Unreachable(f"{self.name}: no way to log in: {_words(error)}") from None
         if response.status >= 400:
             refused = self._refused(response)
-            if refused.status == 401 and time.monotonic() - self._loaded > _RENEWED:
+            if refused.status == 401:
                 self._renew()
             raise refused
         return response
 
     def _renew(self) -> None:
-        try:
-            self._log_in()
-        except (_config_exception(), OSError, ValueError, KeyError, TypeError):
-            self._loaded = time.monotonic()  # what we have may do again
+        """Log in again, unless that was just done; where it does not go well, what we have may do again."""
+        with self._renewing:
+            if time.monotonic() - self._loaded <= _RENEWED:
+                return
+            try:
+                self._log_in()
+            except Exception:  # a file that is just being written may be anything
+                self._loaded = time.monotonic()
 
     def _refused(self, response: Any) -> Refused:
         """Return the error that the API server's Status object tells."""
@@ -292,7 +298,7 @@ def connect(context: str = "", kubeconfig: str = "") -> Client:
         if not inside:
             name = f"the cluster {context!r}" if context else f"the cluster at {load().host}"
         return Client(load, name)
-    except (_config_exception(), OSError, ValueError, KeyError, TypeError) as error:
+    except Exception as error:  # a file may be anything, and the loader raises what its reading of YAML does
         where = "the pod's token" if inside else kubeconfig or os.environ.get("KUBECONFIG", "~/.kube/config")
         raise Unreachable(f"no cluster to ask: {where}: {_words(error)}") from None
 

@@ -80,15 +80,32 @@ class Commands(Record):
         """Return how an object is changed."""
         return self.kubectl("patch", resource, name, "-n", namespace, *words, "--type=merge", "-p", patch)
 
+    def set_fields(
+        self, instance: Instance, name: str, fields: Iterable[tuple[tuple[str, ...], str | int | None]]
+    ) -> str:
+        """Return how fields of a PodGroup come to values, None for taking one away."""
+        patch: dict[str, object] = {}
+        for path, value in fields:
+            inner: dict[str, object] = patch
+            for key in path[:-1]:
+                inner = inner.setdefault(key, {})  # type: ignore[assignment]
+            inner[path[-1]] = value
+        return self.patch(POD_GROUPS.title, name, instance.namespace, json.dumps(patch, separators=(",", ":")))
+
     def size(self, instance: Instance, name: str) -> str:
         """Return how a PodGroup comes to wait for all pods."""
-        patch = json.dumps({"spec": {"minMember": instance.size}}, separators=(",", ":"))
-        return self.patch(POD_GROUPS.title, name, instance.namespace, patch)
+        return self.set_fields(instance, name, [(("spec", "minMember"), instance.size)])
 
     def reset(self, instance: Instance, name: str) -> str:
         """Return how a PodGroup leaves the phase Failed."""
         patch = '{"status":{"phase":"Pending"}}'
         return self.patch(POD_GROUPS.title, name, instance.namespace, patch, "--subresource=status")
+
+    def touch(self, instance: Instance, name: str) -> str:
+        """Return how Coscheduling is made to try a gang again at once, which it does when its PodGroup changes."""
+        mark = "postrender/tried=$(date +%s)"
+        call = self.kubectl("annotate", POD_GROUPS.title, name, "-n", instance.namespace, "--overwrite")
+        return f'{call} "{mark}"'
 
     def delete_group(self, instance: Instance, name: str) -> str:
         """Return how a PodGroup is deleted."""

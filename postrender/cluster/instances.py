@@ -26,6 +26,7 @@ BOUND = "bound"  # all of it
 HALF_BOUND = "half-bound"
 WAITING = "waiting"
 ABSENT = "absent"  # not one pod is there
+STATES = (BOUND, HALF_BOUND, WAITING, ABSENT)
 
 
 class Instance(Record):
@@ -51,6 +52,11 @@ class Instance(Record):
         name = self.group.name if self.group is not None else self.name
         alone = self.number == 0 or name.endswith(f"-{self.number}")
         return name if alone else f"{name}, group {self.number}"
+
+    @property
+    def joins(self) -> bool:
+        """Whether its PodGroup is that of the whole component, which an update's pods come into beside the others."""
+        return self.decided.shared == WHOLE and self.number > 0
 
     @property
     def bound(self) -> int:
@@ -87,10 +93,15 @@ def instances(decided: Decided, namespace: str, state: State, groups: dict[Where
 def _instance(
     decided: Decided, namespace: str, index: int, own: list[Pod], state: State, groups: dict[Where, PodGroup]
 ) -> Instance:
-    staying = [pod for pod in own if not pod.deleted]
-    revision = max(staying, key=_created).revision if staying else ""
-    # Of an Instance that is replaced pod by pod, what is new counts; a pod that says no revision is of any.
-    pods = tuple(pod for pod in staying if pod.revision == revision)
+    staying = tuple(pod for pod in own if not pod.deleted)
+    told = next((pod.size for pod in staying if pod.size), None)
+    size = told or 1 + decided.workers
+    if decided.shared == WHOLE and index == 0:
+        size *= decided.instances
+    pods = staying
+    if len(staying) > size:  # one that is replaced pod by pod: what is new is to become whole
+        revision = max(staying, key=_created).revision
+        pods = tuple(pod for pod in staying if pod.revision == revision)
     name = name_of(decided, index)
     label = next((pod.group for pod in pods if pod.group), name)
     inside = {pod.name for pod in pods}
@@ -99,10 +110,6 @@ def _instance(
         for pod in state.pods
         if pod.namespace == namespace and pod.group == label and pod.bound and pod.name not in inside
     )
-    told = next((pod.size for pod in pods if pod.size), None)
-    size = told or 1 + decided.workers
-    if decided.shared == WHOLE and index == 0:
-        size *= decided.instances
     return Instance(decided, namespace, index, name, size, pods, others, groups.get((namespace, label)))
 
 

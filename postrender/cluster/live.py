@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..gangs.shapes.shape import Decided
     from ..options import Options
-    from .causes import Cause, Judge
+    from .causes import Cause, Difference, Judge
     from .instances import Instance, Where
     from .state import PodGroup, State
 
@@ -178,15 +178,16 @@ def _others(instance: Instance, named: str, judge: Judge) -> Iterator[tuple[str,
     if named not in (causes.TOO_FEW, causes.TOO_MANY):
         differing = causes.differences(instance, group)
         if differing:
-            words = f"PodGroup {group.name!r} is not what is planned: {'; '.join(differing)}"
-            yield "podgroup-differs", causes.Cause(group.name, words, _put_right(instance, judge))
+            said_of_it = "; ".join(one.words for one in differing)
+            words = f"PodGroup {group.name!r} is not what is planned: {said_of_it}"
+            yield "podgroup-differs", causes.Cause(group.name, words, (_put_right(instance, group, differing, judge),))
 
 
-def _put_right(instance: Instance, judge: Judge) -> tuple[str, ...]:
-    """Return how a PodGroup becomes what is planned; OME keeps its own so by itself."""
+def _put_right(instance: Instance, group: PodGroup, differing: Iterable[Difference], judge: Judge) -> str:
+    """Return how a PodGroup becomes what is planned; OME keeps its own as it wants them, so there OME is asked."""
     if instance.decided.made_by == keys.OME:
-        return (judge.commands.restart_ome(),)
-    return judge.commands.render(instance)
+        return judge.commands.describe_owner(instance)
+    return judge.commands.set_fields(instance, group.name, [(one.path, one.wanted) for one in differing])
 
 
 def _stranger(instance: Instance, group: PodGroup) -> str:
@@ -194,7 +195,7 @@ def _stranger(instance: Instance, group: PodGroup) -> str:
     if instance.decided.made_by == keys.OME:
         if group.of_ome:
             return ""
-        return f"PodGroup {group.name!r} {held_by(group)}, not by OME"
+        return f"PodGroup {group.name!r} {held_by(group)}, so it is not OME's"
     return f"PodGroup {group.name!r} is controlled by {group.controller}" if group.controller else ""
 
 

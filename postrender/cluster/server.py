@@ -67,6 +67,7 @@ SETS = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", keys.LEADE
 POD_GROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", keys.POD_GROUP_KIND)
 CONFIG_MAPS = Resource("", "v1", "configmaps", keys.CONFIG_MAP)
 PODS = Resource("", "v1", "pods", "Pod")
+EVENTS = Resource("", "v1", "events", "Event")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
@@ -110,6 +111,14 @@ class Server:
         except Refused as refused:
             if refused.status == 404:
                 return None
+            raise self._wrong(refused, "list", resource, namespace) from None
+
+    def few(self, resource: Resource, namespace: str, fields: str, most: int) -> list[Json]:
+        """Return some objects of a namespace, by a field selector; raises Denied or Unreachable."""
+        query: dict[str, str | int] = {"fieldSelector": fields, "limit": most}
+        try:
+            return list(self._client.get(resource.path(namespace), query).get("items") or ())
+        except Refused as refused:
             raise self._wrong(refused, "list", resource, namespace) from None
 
     def one(self, resource: Resource, namespace: str, name: str) -> Json | None:

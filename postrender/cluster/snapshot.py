@@ -45,6 +45,7 @@ def _named(*annotations: str) -> Fields:
 
 _POD: Fields = {"schedulerName": None, "priorityClassName": None}
 _LIFECYCLE: Fields = {"instanceReadyTimeout": None, "updateStrategy": {"type": None}}
+_RUNTIME_REF: Fields = {"name": None, "kind": None, "autoSync": None}
 _COMPONENT: Fields = {
     **_POD,
     "leader": _POD,
@@ -74,7 +75,7 @@ FIELDS: Mapping[str, Fields] = {
         "metadata": _named(keys.DEPLOYMENT_MODE, keys.EXCLUSIVE_TOPOLOGY, *podgroup.IMPLYING),
         "spec": {
             "deploymentMode": None,
-            "runtime": {"name": None, "kind": None, "autoSync": None},
+            "runtime": _RUNTIME_REF,
             **dict.fromkeys(keys.COMPONENTS, _COMPONENT),
         },
     },
@@ -82,7 +83,7 @@ FIELDS: Mapping[str, Fields] = {
         "metadata": _named(*podgroup.IMPLYING),
         "spec": {
             "parentRef": {"name": None},
-            "runtimeRef": {"name": None, "kind": None},
+            "runtimeRef": _RUNTIME_REF,
             "component": None,
             "replicas": None,
             "topologyKey": None,

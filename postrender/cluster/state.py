@@ -12,7 +12,7 @@ from time import strptime
 from ..gangs import keys, lifecycle
 from ..options import SECOND
 from ..record import Record
-from .server import CONFIG_MAPS, DEFINITIONS, POD_GROUPS, PODS, POLICIES, SERVICES, Denied
+from .server import CONFIG_MAPS, DEFINITIONS, EVENTS, POD_GROUPS, PODS, POLICIES, SERVICES, Denied
 from .snapshot import MANAGER_LABEL
 
 TYPE_CHECKING = False
@@ -135,7 +135,7 @@ def read(server: Server, namespaces: Iterable[str], sets: bool, ome_namespace: s
     settings = _if_allowed(server.one, CONFIG_MAPS, ome_namespace, keys.OME_CONFIG)
     return State(
         now,
-        tuple(pods.values()),
+        _explained(server, tuple(pods.values())),
         tuple(groups),
         served,
         _time((definition.get("metadata") or {}).get("creationTimestamp")) if definition else None,
@@ -144,6 +144,49 @@ def read(server: Server, namespaces: Iterable[str], sets: bool, ome_namespace: s
         frozenset(unavailable),
         _grace(settings) if settings else None,
     )
+
+
+# In how many gangs, and of how many pods of each, Events are asked for, and how many: a gang that waits beside a free
+# node makes more than a hundred a second.
+_GANGS, _ASKED, _EVENTS = 20, 8, 50
+
+
+def _explained(server: Server, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+    """Return the pods, those of a gang of which no pod says why it waits with what an Event says.
+
+    Coscheduling rejects all members when one does not fit, also that one, and so its reason goes from its condition
+    (seen with v0.34.7: "1 optimistic rejection in PostFilter").
+    """
+    waiting: dict[tuple[str, str], list[Pod]] = {}
+    for one in pods:
+        if one.message and one.group:
+            waiting.setdefault((one.namespace, one.group), []).append(one)
+    silent = [members for members in waiting.values() if all(says_little(one.message) for one in members)]
+    said: dict[tuple[str, str], str] = {}
+    for members in silent[:_GANGS]:
+        for one in sorted(members, key=_name, reverse=True)[:_ASKED]:
+            fields = f"reason=FailedScheduling,involvedObject.name={one.name}"
+            events = _if_allowed(server.few, EVENTS, one.namespace, fields, _EVENTS)
+            texts = [str(event.get("message") or "") for event in events or ()]
+            telling = next((text for text in reversed(texts) if not says_little(text)), "")
+            if telling:
+                said[one.namespace, one.name] = telling
+                break
+    return tuple(one._replace(message=said.get((one.namespace, one.name), one.message)) for one in pods)
+
+
+def _name(one: Pod) -> str:
+    return one.name
+
+
+def says_little(message: str) -> bool:
+    """Return whether a scheduler's message only says that a pod was rejected with others.
+
+    >>> says_little("0/1 nodes are available: 1 optimistic rejection in PostFilter.")
+    True
+    """
+    reasons = message.partition("available: ")[2].partition(". ")[0]
+    return not reasons or all("rejection" in reason for reason in reasons.split(", "))
 
 
 def _if_allowed(ask: Callable[..., Held], *what: Any) -> Held | None:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     Held = TypeVar("Held")
 
+# What the cluster itself answers: whether PodGroups are served is said of all gangs, whoever makes them; and of a gang
+# that is known the pods show what an unread runtime comes to.
+_ANSWERED = ("podgroup-crd-missing", "runtime-unresolved")
 # How messages name what was read of the cluster and stands in no file.
 _CLUSTER = "<cluster>"
 
@@ -175,8 +178,7 @@ def _of_plan(findings: Iterable[Finding], options: Options, joined: review.Joine
 
     What was read of the cluster stands in no file.
     """
-    # Of the definition it is said what the cluster lacks, whoever makes the PodGroups.
-    errors = [one for one in findings if one.severity == ERROR and one.code != "podgroup-crd-missing"]
+    errors = [one for one in findings if one.severity == ERROR and one.code not in _ANSWERED]
     placed = [joined.placed(one) if joined else one._replace(place=None) for one in errors]
     return pipeline.judged(placed, options)
 

@@ -5,6 +5,7 @@ There are two writes, the status of a PodGroup and Events, and no way to make an
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from functools import partial
@@ -13,7 +14,7 @@ from ..cluster.client import Refused, Unreachable
 from ..gangs import keys
 from .decide import FAILED, PENDING, Failures, Group, Owner, group
 from .queue import Rate
-from .watch import PATH
+from .watch import LEAST, OBEYED, PATH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,11 @@ if TYPE_CHECKING:
 
     Json: TypeAlias = dict[str, Any]
 
+# A worker is not kept longer by one request; what a write whose answer is late has done is seen at the next look.
 _TIMEOUT = (5.0, 20.0)
+_LONGEST_PAUSE = 30.0
+# An annotation is anybody's text, and part of a path only if it is a name.
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
 # What a PodGroup can be made for: where that is found.
 _OWNERS = {
     keys.INFERENCE_SERVICE: ("ome.io/v1beta1", "inferenceservices"),
@@ -35,7 +40,10 @@ _OWNERS = {
 
 
 class Api:
-    """Makes requests at a bounded rate; threads share it."""
+    """Makes requests at a bounded rate; threads share it.
+
+    While the server fails or asks to wait, one request at a time finds out whether it still does, and all others wait.
+    """
 
     def __init__(
         self,
@@ -53,6 +61,9 @@ class Api:
         self._wait = wait
         self._rate = Rate(rate, burst, clock())
         self._lock = threading.Lock()
+        self._failures = 0
+        self._open_at = 0.0  # while it fails
+        self._asked_until = 0.0
 
     def group(self, namespace: str, name: str) -> Group | None:
         """Return a PodGroup as it is now, None where there is none."""
@@ -63,11 +74,11 @@ class Api:
         """Write Pending into the phase of a PodGroup, if it is still what was read; raises Refused 409 if not."""
         body = {"metadata": {"resourceVersion": one.resource_version}, "status": {"phase": PENDING}}
         path = f"{_in(one.namespace)}/{one.name}/status"
-        self._ask("patch", "podgroups/status", lambda: self._client.patch(path, body))
+        self._ask("patch", "podgroups/status", lambda: self._client.patch(path, body, _TIMEOUT))
 
     def owner(self, kind: str, namespace: str, name: str) -> Owner | None:
         """Return what a PodGroup was made for, None where it is not there, or is nothing that we make any for."""
-        if kind not in _OWNERS or not name:
+        if kind not in _OWNERS or _NAME.fullmatch(name) is None:
             return None
         version, resource = _OWNERS[kind]
         held = self._found(f"/apis/{version}/namespaces/{namespace}/{resource}/{name}", resource)
@@ -99,12 +110,12 @@ class Api:
     def say(self, namespace: str, event: Json) -> None:
         """Create an Event; raises Refused 409 where it is there already."""
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
-        self._ask("create", "events", lambda: self._client.post(path, event))
+        self._ask("create", "events", lambda: self._client.post(path, event, _TIMEOUT))
 
     def say_again(self, namespace: str, name: str, change: Json) -> None:
         """Merge a change into an Event."""
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events/{name}"
-        self._ask("patch", "events", lambda: self._client.patch(path, change))
+        self._ask("patch", "events", lambda: self._client.patch(path, change, _TIMEOUT))
 
     def _pods(self, namespace: str, query: dict[str, str | int], pages: int = 1_000) -> Iterator[tuple[str, Json]]:
         path = f"/api/v1/namespaces/{namespace}/pods" if namespace else "/api/v1/pods"
@@ -128,23 +139,56 @@ class Api:
 
     def _ask(self, verb: str, resource: str, request: Callable[[], Json]) -> Json:
         """Make a request when its turn has come."""
-        with self._lock:
-            seconds = self._rate.reserve(self._clock())
-        if seconds and self._wait(seconds):
-            raise Unreachable("we are asked to stop")
+        self._turn()
         began = self._clock()
         code = "200"
         try:
-            return request()
+            held = request()
         except Refused as refused:
             code = str(refused.status)
+            self._heard(refused.status == 429 or refused.status >= 500, refused.retry_after)
             raise
         except Unreachable:
             code = "none"
+            self._heard(True)
             raise
         finally:
             self._metrics.add("api_requests_total", verb, resource, code)
             self._metrics.took(self._clock() - began)
+        self._heard(False)
+        return held
+
+    def _turn(self) -> None:
+        """Wait for a turn; raises Unreachable where we are to stop meanwhile."""
+        while True:
+            with self._lock:
+                now = self._clock()
+                opens = max(self._open_at, self._asked_until)
+                waiting = now < opens
+                if waiting:
+                    seconds = min(opens - now, LEAST)  # it may go well before
+                else:
+                    seconds = self._rate.reserve(now)
+                    if self._failures:
+                        self._open_at = now + self._pause()
+            if seconds and self._wait(seconds):
+                raise Unreachable("we are asked to stop")
+            if not waiting:
+                return
+
+    def _heard(self, failed: bool, retry_after: float = 0.0) -> None:
+        """Learn from an answer whether the server is well."""
+        with self._lock:
+            now = self._clock()
+            if not failed:
+                self._failures, self._open_at = 0, now
+                return
+            self._failures += 1
+            self._open_at = max(self._open_at, now + self._pause())
+            self._asked_until = max(self._asked_until, now + min(retry_after, OBEYED))
+
+    def _pause(self) -> float:
+        return min(LEAST * 2.0 ** min(self._failures - 1, 10), _LONGEST_PAUSE)
 
 
 def _in(namespace: str) -> str:

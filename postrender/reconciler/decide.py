@@ -80,28 +80,41 @@ class Group(Record):
 
 
 def group(held: Json) -> Group | None:
-    """Return a PodGroup as the API server hands it out; None for what is none, or has no name."""
-    metadata = held.get("metadata")
-    if not isinstance(metadata, dict) or not metadata.get("name") or not metadata.get("uid"):
+    """Return a PodGroup as the API server hands it out; None for what is none, or has no name.
+
+    Another definition of the kind may accept any status: what is of another type there counts as absent.
+    """
+    metadata = _map(held, "metadata")
+    if not metadata.get("name") or not metadata.get("uid"):
         return None
     owners = metadata.get("ownerReferences") or []
     controller = next((owner for owner in owners if owner.get("controller")), None)
-    status, spec = held.get("status") or {}, held.get("spec") or {}
-    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    status, spec = _map(held, "status"), _map(held, "spec")
+    labels, annotations = _map(metadata, "labels"), _map(metadata, "annotations")
     return Group(
         str(metadata.get("namespace", "")),
         str(metadata["name"]),
         str(metadata["uid"]),
         str(metadata.get("resourceVersion", "")),
-        str(status.get("phase", "")),
+        str(status.get("phase") or ""),
         metadata.get("deletionTimestamp") is not None,
         str(annotations.get(keys.MADE_FOR, "")),
         f"{controller.get('kind')}/{controller.get('name')}" if controller else "",
         controller is not None and str(controller.get("apiVersion", "")).partition("/")[0] == keys.OME_GROUP,
         str(labels.get(keys.COMPONENT, "")),
-        int(spec.get("minMember") or 0),
-        int(status.get("failed") or 0),
+        _count(spec, "minMember"),
+        _count(status, "failed"),
     )
+
+
+def _map(held: Json, key: str) -> Json:
+    value = held.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _count(held: Json, key: str) -> int:
+    value = held.get(key)
+    return value if isinstance(value, int) else 0
 
 
 class Owner(Record):
@@ -128,8 +141,8 @@ NO_FAILURES = Failures(0, ())
 class History(Record):
     """What is remembered of a PodGroup: the times of its resets, how long it waits after one, since when it is well.
 
-    `held` is why a reset is held back, since `held_since`; `told` whether that was said. A reset is not made before
-    `not_before`.
+    `held` is why a reset is held back; since `held_since` it has been held back, for this reason or another, and `told`
+    is whether that was said. A reset is not made before `not_before`.
     """
 
     uid: str
@@ -180,12 +193,12 @@ def decide(group: Group, owner: Owner | None, failures: Failures, history: Histo
         return _hold(held, ELSEWHERE, now)
     if now < held.not_before:
         why = SUSPENDED if held.suspended else BACK_OFF
-        return Decision(held, held=why, look_again=held.not_before - now)
+        return Decision(_held(held, why, now), held=why, look_again=held.not_before - now)
     recent = tuple(at for at in held.resets if now - at < WINDOW)
     if len(recent) >= MOST_RESETS:
-        paused = held._replace(resets=(), not_before=now + PAUSE, suspended=True, wait=0.0)
+        paused = _held(held, SUSPENDED, now)._replace(resets=recent, not_before=now + PAUSE, suspended=True, wait=0.0)
         return Decision(paused, held=SUSPENDED, say=SAY_SUSPENDED, look_again=PAUSE)
-    return Decision(held._replace(resets=recent, suspended=False), reset=True)
+    return Decision(held._replace(resets=recent, suspended=False, held=""), reset=True)
 
 
 def after_reset(history: History, now: float) -> History:
@@ -203,18 +216,29 @@ def _well(history: History, now: float) -> Decision:
         kept = tuple(at for at in history.resets if now - at < WINDOW)
         look = WINDOW - (now - kept[-1]) if kept else 0.0
         return Decision(History(history.uid, kept, well_since=since), look_again=look)
-    history = history._replace(well_since=since, held="", told=False, look=0.0)
+    history = history._replace(well_since=since, held="", held_since=0.0, told=False, look=0.0)
     return Decision(history, look_again=FORGOTTEN_AFTER - (now - since) if history.resets else 0.0)
 
 
 def _hold(history: History, why: str, now: float) -> Decision:
     """Return that a reset is held back, looked at again later each time, and told once when it takes long."""
-    since = history.held_since if history.held == why else now
     look = min(history.look * 2, LONGEST_LOOK) if history.held == why and history.look else FIRST_LOOK
-    tell = now - since >= TOLD_AFTER and not (history.told and history.held == why)
-    told = tell or (history.told and history.held == why)
-    held = history._replace(held=why, held_since=since, look=look, told=told)
-    return Decision(held, held=why, say=SAY_HELD if tell else "", look_again=look)
+    held = _held(history, why, now)._replace(look=look)
+    tell = now - held.held_since >= TOLD_AFTER and not held.told
+    return Decision(held._replace(told=held.told or tell), held=why, say=SAY_HELD if tell else "", look_again=look)
+
+
+def _held(history: History, why: str, now: float) -> History:
+    return history._replace(held=why, held_since=history.held_since if history.held else now, look=0.0)
+
+
+def gone(history: History, now: float) -> float:
+    """Return in how many seconds what is remembered of a PodGroup that is not there any more can be forgotten.
+
+    Not at once where it was reset: an API server that has just started may not know the kind for a moment, and its
+    PodGroups come back as they were.
+    """
+    return max((at + WINDOW - now for at in history.resets), default=0.0)
 
 
 def conflict(group: Group) -> str:

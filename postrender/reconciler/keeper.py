@@ -30,10 +30,14 @@ if TYPE_CHECKING:
     Json: TypeAlias = dict[str, Any]
     Key: TypeAlias = tuple[str, str]
 
-# A PodGroup whose pods are not all placed after a minute is asked which scheduler they are for, and not again so soon.
+# Where not all pods of a PodGroup are placed after a minute, they are asked which scheduler they are for, or whose they
+# are, and not again within an hour. That can wait: one is asked after the other, so that no reset waits for it.
 WAITING = 60.0
+APART = 1.0
 _ASKED = 3_600.0
-_SOON = 1.0
+# It has changed since it was read: look again.
+SOON = 1.0
+_NO_STATUS = 300.0
 
 
 class Keeper:
@@ -63,25 +67,30 @@ class Keeper:
         self._dry_run = dry_run
         self._clock = clock
         self._histories: dict[Key, History] = {}
-        self._conflicts: dict[Key, float] = {}  # when it was said
+        self._conflicts: dict[Key, tuple[str, float]] = {}  # who holds it, and when that was said
         self._unsaid: dict[Key, Group] = {}  # resets whose answer was lost, as the PodGroup was before
-        self._asked: dict[Key, float] = {}  # when its pods were asked for their scheduler
+        self._asked: dict[Key, float] = {}  # when its pods were asked, or will be
+        self._next = 0.0  # when others may be asked
         self._warned: dict[tuple[str, str], float] = {}  # owner and component, or what else is said once a day
         self._lock = threading.Lock()
 
     def due(self, key: Key) -> float | None:
         """Return in how many seconds a PodGroup that came, changed or went is to be looked at, None for not at all."""
         one = self._groups().get(key)
-        known = key in self._histories or key in self._conflicts or key in self._unsaid
+        known = key in self._histories or key in self._unsaid
         if one is None:
-            return 0.0 if known or key in self._asked else None
-        if not one.made_for:
-            return 0.0 if known or _could_be_held(one) else None
-        if known or one.phase == decide.FAILED or decide.conflict(one):
+            return 0.0 if known or key in self._conflicts or key in self._asked else None
+        if known or decide.conflict(one) or (one.ours and one.phase == decide.FAILED):
             return 0.0
-        if one.phase in _PLACED or self._clock() - self._asked.get(key, -_ASKED) < _ASKED:
+        could = _could_be_held(one)
+        if key in self._conflicts and not could:
+            return 0.0
+        now = self._clock()
+        if now - self._asked.get(key, -_ASKED) < _ASKED or not (could or _waits(one)):
             return None
-        return WAITING
+        self._next = max(self._next + APART, now + WAITING)
+        self._asked[key] = self._next
+        return self._next - now
 
     def look(self, key: Key) -> float:
         """Do what is to be done about a PodGroup; return in how many seconds to look again, 0 for when it changes.
@@ -90,9 +99,9 @@ class Keeper:
         """
         heard = self._groups().get(key)
         if heard is None:
-            self._forget(key)
-            return 0.0
+            return self._gone(key)
         if not heard.made_for:
+            self._histories.pop(key, None)
             return self._foreign(heard)
         holder = decide.conflict(heard)
         if holder:
@@ -102,8 +111,7 @@ class Keeper:
             return self._decide(heard) if key in self._histories else self._waiting(heard)
         one = self._api.group(*key)
         if one is None:
-            self._forget(key)
-            return 0.0
+            return self._gone(key)
         self._say_lost(one)
         return self._decide(one)
 
@@ -125,7 +133,7 @@ class Keeper:
         decision = decide.decide(one, owner, failures, self._histories.get(key), now)
         before = self._histories.get(key)
         self._histories[key] = decision.history
-        if decision.say and owner is not None:
+        if decision.say:
             self._say_decision(decision, one, owner)
         if decision.held and (before is None or before.held != decision.held):
             self._log(INFO, "held back", namespace=key[0], name=key[1], uid=one.uid, reason=decision.held)
@@ -145,24 +153,33 @@ class Keeper:
         try:
             self._api.reset(one)
         except Refused as refused:
+            if refused.status >= 500:  # it may be done all the same
+                self._unknown(one, history)
+                raise
             self._metrics.add("podgroup_resets_total", "conflict" if refused.status == 409 else "refused")
-            if refused.status == 409:  # it has changed since; what it is now decides
+            if refused.status == 409:  # what it is now decides
                 self._log(DEBUG, "changed meanwhile", **fields)
-                return _SOON
-            if refused.status == 404 and self._api.group(*one.key) is not None:
-                self._log(ERROR, "the CRD has no status subresource, so nothing can be reset", **fields)
-                return 300.0
-            raise
+                return SOON
+            if refused.status != 404:
+                raise
+            if self._api.group(*one.key) is None:
+                return self._gone(one.key)
+            self._log(ERROR, "the CRD has no status subresource, so nothing can be reset", **fields)
+            return _NO_STATUS
         except Unreachable:
-            self._metrics.add("podgroup_resets_total", "unknown")
-            self._unsaid[one.key] = one
-            self._histories[one.key] = decide.after_reset(history, self._clock())
+            self._unknown(one, history)
             raise
         self._histories[one.key] = decide.after_reset(history, self._clock())
         self._metrics.add("podgroup_resets_total", "done")
         self._log(INFO, "reset", **fields, failed=one.failed, of=one.min_member)
         self._say_reset(one, owner)
         return decide.FORGOTTEN_AFTER
+
+    def _unknown(self, one: Group, history: History) -> None:
+        """Count a reset whose answer was lost: at the next look it is seen whether it was made."""
+        self._metrics.add("podgroup_resets_total", "unknown")
+        self._unsaid[one.key] = one
+        self._histories[one.key] = decide.after_reset(history, self._clock())
 
     def _say_reset(self, one: Group, owner: Owner) -> None:
         text = (
@@ -173,32 +190,34 @@ class Keeper:
 
     def _say_lost(self, one: Group) -> None:
         """Say a reset whose answer was lost, if it was made."""
-        before = self._unsaid.pop(one.key, None)
-        if before is None or one.uid != before.uid or one.phase == decide.FAILED:
-            return
-        owner = self._api.owner(before.owner[0], before.namespace, before.owner[1])
-        self._metrics.add("podgroup_resets_total", "done")
-        if owner is not None:
-            self._say_reset(before, owner)
+        before = self._unsaid.get(one.key)
+        if before is not None and one.uid == before.uid and one.phase != decide.FAILED:
+            owner = self._api.owner(before.owner[0], before.namespace, before.owner[1])
+            self._metrics.add("podgroup_resets_total", "done")
+            self._log(INFO, "reset", namespace=one.namespace, name=one.name, uid=one.uid, action="reset", late=True)
+            if owner is not None:
+                self._say_reset(before, owner)
+        self._unsaid.pop(one.key, None)
 
-    def _say_decision(self, decision: decide.Decision, one: Group, owner: Owner) -> None:
+    def _say_decision(self, decision: decide.Decision, one: Group, owner: Owner | None) -> None:
+        reason = events.HELD
+        text = f"PodGroup {one.name} reports phase Failed and cannot be reset: {_HELD.get(decision.held, '')}"
         if decision.say == decide.SAY_SUSPENDED:
+            reason = events.SUSPENDED
             text = (
                 f"PodGroup {one.name} failed again after each of {decide.MOST_RESETS} resets within an hour;"
                 " it is left alone for an hour. See why its pods fail"
             )
-            self._voice.say(events.Note(events.SUSPENDED, owner, one.name, one.resource_version, text, one))
-            return
-        why = _HELD.get(decision.held, decision.held)
-        text = f"PodGroup {one.name} reports phase Failed and cannot be reset: {why}"
-        self._voice.say(events.Note(events.HELD, owner, one.name, one.resource_version, text, one))
+        self._log(WARNING, text, namespace=one.namespace, name=one.name, uid=one.uid, reason=decision.held)
+        if owner is not None:
+            self._voice.say(events.Note(reason, owner, one.name, one.resource_version, text, one))
 
     # What is only said
 
     def _foreign(self, one: Group) -> float:
         """Report a PodGroup that is not ours, by whose name pods of a service are labelled."""
-        service = ""
-        for pod in self._api.members(one.namespace, one.name):
+        self._asked[one.key] = self._clock()
+        for pod in self._api.members(one.namespace, one.name) if _could_be_held(one) else ():
             labels = (pod.get("metadata") or {}).get("labels") or {}
             component = str(labels.get(keys.COMPONENT, ""))
             service = str(labels.get(keys.SERVICE, ""))
@@ -208,11 +227,11 @@ class Keeper:
         return 0.0
 
     def _conflict(self, one: Group, owned: tuple[str, str], holder: str) -> float:
-        said = self._conflicts.get(one.key)
+        said, at = self._conflicts.get(one.key, ("", 0.0))
         now = self._clock()
-        if said is None or now - said >= DAY:
+        if said != holder or now - at >= DAY:
             owner = self._api.owner(owned[0], one.namespace, owned[1])
-            self._conflicts[one.key] = now
+            self._conflicts[one.key] = (holder, now)
             self._log(WARNING, "held by another", namespace=one.namespace, name=one.name, uid=one.uid, holder=holder)
             if owner is not None:
                 who = (
@@ -226,7 +245,7 @@ class Keeper:
 
     def _waiting(self, one: Group) -> float:
         """Warn once where a gang waits for a scheduler that does not place gangs."""
-        if one.phase in _PLACED or one.deleted or not one.ours:
+        if not _waits(one):
             return 0.0
         self._asked[one.key] = self._clock()
         scheduler = _scheduler(self._api.members(one.namespace, one.name))
@@ -271,11 +290,18 @@ class Keeper:
             self._warned[what] = now
         return True
 
-    def _forget(self, key: Key) -> None:
-        self._histories.pop(key, None)
+    def _gone(self, key: Key) -> float:
+        """Forget a PodGroup, its resets later; return in how many seconds."""
         self._conflicts.pop(key, None)
         self._unsaid.pop(key, None)
         self._asked.pop(key, None)
+        history = self._histories.get(key)
+        seconds = decide.gone(history, self._clock()) if history is not None else 0.0
+        if history is not None and seconds > 0:
+            self._histories[key] = history._replace(held="")
+        else:
+            self._histories.pop(key, None)
+        return seconds
 
 
 # Phases in which there is nothing to warn of: all of it is placed, or was.
@@ -283,10 +309,15 @@ _PLACED = ("Running", "Finished")
 _REMEMBERED = 1_000
 
 
+def _waits(one: Group) -> bool:
+    """Return whether a PodGroup of ours waits for its pods to be placed."""
+    return one.ours and not one.deleted and one.phase not in (*_PLACED, decide.FAILED)
+
+
 def _could_be_held(one: Group) -> bool:
     """Return whether a PodGroup that is not ours has a name that a gang of ours could have."""
     base, _, index = one.name.rpartition("-")
-    if one.controlled_by_ome or not (index.isascii() and index.isdigit()):
+    if one.made_for or one.deleted or one.controlled_by_ome or not (index.isascii() and index.isdigit()):
         return False
     return base.startswith("lws-") or base.endswith(tuple(f"-{component}" for component in keys.COMPONENTS))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import suppress
 from datetime import datetime, timezone
 
 TYPE_CHECKING = False
@@ -24,13 +25,19 @@ class Log:
 
     def __call__(self, level: str, message: str, **fields: str | int | float | bool | None) -> None:
         """Write a line; fields that are None or empty are left out."""
-        if self._target is None or (level == DEBUG and not self._verbose):
+        if level == DEBUG and not self._verbose:
             return
         held = {key: value for key, value in fields.items() if value is not None and value != ""}
         line = json.dumps({"ts": now(), "level": level, "msg": message, **held})
+        with self._lock, suppress(OSError, ValueError):  # whoever read it is gone; the work goes on
+            if self._target is not None:
+                self._target.write(line + "\n")
+                self._target.flush()
+
+    def close(self) -> None:
+        """Write no more."""
         with self._lock:
-            self._target.write(line + "\n")
-            self._target.flush()
+            self._target = None
 
 
 def now() -> str:

@@ -15,11 +15,11 @@ from collections import Counter
 from ..cluster.client import Refused, Unreachable
 from ..record import Record
 from .api import Api
-from .keeper import Keeper
+from .keeper import SOON, Keeper
 from .log import ERROR, INFO, WARNING
 from .queue import Queue
 from .voice import Voice
-from .watch import Watch
+from .watch import Pace, Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 WORKERS = 4
 _GRACE = 8.0  # seconds for what is under way when we are to stop; whatever it is, it is guarded
 _LONGEST = 300.0
+_TRIES = 3
+# The key of the cluster itself, which is looked at while the CRD is not there.
+_CLUSTER = ("", "")
+_ABSENT = 600.0
+_NOT_SERVED = "podgroups.scheduling.x-k8s.io is not served, so there is nothing to do until it is"
 
 
 class Settings(Record):
@@ -46,8 +51,11 @@ class Settings(Record):
     dry_run: bool = False
 
 
+_PACE = Pace()
+
+
 class Loop:
-    """Runs until `stop`, or `once`."""
+    """Runs from `start` to `stop`, or `once`."""
 
     def __init__(
         self,
@@ -57,13 +65,15 @@ class Loop:
         metrics: Metrics,
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
+        pace: Pace = _PACE,
+        wait: Callable[[float], bool] | None = None,
     ) -> None:
-        """Make no request yet."""
+        """Make no request yet. `wait` waits for a request's turn, and returns whether we are to stop meanwhile."""
         self.metrics = metrics
         self.clock = clock
         self.stopping = threading.Event()
-        self.watch = Watch(client, self._changed, clock, chance)
-        api = Api(client, metrics, settings.rate, settings.burst, self.stopping.wait, clock)
+        self.watch = Watch(client, self._changed, clock, chance, pace)
+        api = Api(client, metrics, settings.rate, settings.burst, wait or self.stopping.wait, clock)
         who = os.environ.get("HOSTNAME") or socket.gethostname()
         self._keeper = Keeper(
             lambda: self.watch.groups,
@@ -81,30 +91,57 @@ class Loop:
         self._queue = Queue()
         self._errors: dict[Key, int] = {}
         self._present: bool | None = None
+        self._workers: list[threading.Thread] = []
 
-    def run(self) -> None:
-        """Watch and work until stopped; return when what was under way is done, or eight seconds later."""
+    def start(self) -> None:
+        """Watch and work, in threads, until stopped."""
         watch = threading.Thread(target=self._watch, name="watch", daemon=True)
-        workers = [threading.Thread(target=self._work, name=f"worker-{n}", daemon=True) for n in range(WORKERS)]
-        for thread in (watch, *workers):
+        self._workers = [threading.Thread(target=self._work, name=f"worker-{n}", daemon=True) for n in range(WORKERS)]
+        for thread in (watch, *self._workers):
             thread.start()
-        self.stopping.wait()
+
+    def stop(self) -> int:
+        """End when what is under way is done, or eight seconds later; return how many were not."""
+        self.stopping.set()
         with self._turn:
             self._turn.notify_all()
         end = time.monotonic() + _GRACE
-        for thread in workers:
+        for thread in self._workers:
             thread.join(max(0.0, end - time.monotonic()))
-
-    def stop(self) -> None:
-        """End soon."""
-        self.stopping.set()
+        return sum(thread.is_alive() for thread in self._workers)
 
     def once(self) -> None:
-        """List, do what can be done at once, and return; raises Refused or Unreachable where the list fails."""
-        self.watch.list()
+        """List, do what can be done at once, and return; raises the first Refused or Unreachable that was met.
+
+        What is refused of one PodGroup keeps nobody from looking at the others.
+        """
+        self._list()
         self._presence()
-        while (key := self._queue.take(self.clock() + 1)) is not None:
-            self._process(key)
+        until = self.clock() + 1
+        wrong: Refused | Unreachable | None = None
+        while (key := self._queue.take(until)) is not None:
+            try:
+                tries = 1
+                while self._keeper.look(key) == SOON and tries < _TRIES:
+                    tries += 1
+            except (Refused, Unreachable) as error:
+                self._log(WARNING, str(error), namespace=key[0], name=key[1])
+                wrong = wrong or error
+        if wrong is not None:
+            raise wrong
+
+    def _list(self) -> None:
+        """List, again where the server forgot a list before its end."""
+        for left in reversed(range(_TRIES)):
+            try:
+                self.watch.list()
+            except Refused as refused:
+                if refused.status == 404:
+                    raise Refused(404, refused.reason, _NOT_SERVED + "; install its CRD") from None
+                if refused.status != 410 or not left:
+                    raise
+            else:
+                return
 
     # Threads
 
@@ -114,7 +151,7 @@ class Loop:
                 seconds = self.watch.once()
                 self._presence()
             except Exception as error:  # a bug must not end the watch
-                self._bug(error)
+                self.bug(error)
                 seconds = 30.0
             if seconds:
                 self.stopping.wait(seconds)
@@ -143,17 +180,18 @@ class Loop:
     def _process(self, key: Key) -> None:
         """Look at a PodGroup; have it looked at again, later after each error."""
         try:
-            again = self._keeper.look(key)
+            again = self._missing() if key == _CLUSTER else self._keeper.look(key)
             self._errors.pop(key, None)
         except (Refused, Unreachable) as error:
             again = self._later(key, error)
         except Exception as error:  # a bug must not end a worker
-            self._bug(error, key)
+            self.bug(error, key)
             again = 60.0
         with self._turn:
-            self._queue.done(key)
+            now = self.clock()
+            self._queue.done(key, now)
             if again:
-                self._queue.add(key, self.clock() + again)
+                self._queue.add(key, now + again)
             depth = len(self._queue)
             self._turn.notify()
         self.metrics.set("queue_depth", depth)
@@ -179,11 +217,15 @@ class Loop:
         if present:
             self._log(INFO, "podgroups.scheduling.x-k8s.io is served", podgroups=len(self.watch.groups))
             return
-        self._log(WARNING, "podgroups.scheduling.x-k8s.io is not served; nothing to do until it is")
-        try:
-            self._keeper.missing()
-        except (Refused, Unreachable) as error:
-            self._log(WARNING, str(error))
+        self._log(WARNING, _NOT_SERVED)
+        self._add(_CLUSTER, 0.0)
+
+    def _missing(self) -> float:
+        """Say that the CRD is not there, while it is not; return when to look who else needs to know."""
+        if self.watch.present is not False:
+            return 0.0
+        self._keeper.missing()
+        return _ABSENT
 
     def gauges(self) -> None:
         """Bring the gauges up to date, for who reads them."""
@@ -198,7 +240,8 @@ class Loop:
             synced = time.time() - (self.clock() - watch.synced)
             metrics.set("last_successful_sync_timestamp_seconds", synced)
 
-    def _bug(self, error: Exception, key: Key = ("", "")) -> None:
+    def bug(self, error: Exception, key: Key = ("", "")) -> None:
+        """Report an error of the program itself, which it goes on after."""
         self.metrics.add("errors_total")
         at = error.__traceback__
         while at is not None and at.tb_next is not None:

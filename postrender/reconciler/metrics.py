@@ -96,7 +96,7 @@ class Metrics:
         values = self._values[family.name] or ({(): 0.0} if not family.labels else {})
         for labels, value in sorted(values.items()):
             held = ",".join(f'{key}="{_escaped(word)}"' for key, word in zip(family.labels, labels, strict=True))
-            yield f"{name}{{{held}}} {value:g}" if held else f"{name} {_number(value)}"
+            yield f"{name}{{{held}}} {_number(value)}" if held else f"{name} {_number(value)}"
 
 
 def _escaped(text: str) -> str:
@@ -104,4 +104,4 @@ def _escaped(text: str) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.3f}" if value > 1e6 else f"{value:g}"
+    return str(int(value)) if value == int(value) else f"{value:.3f}"

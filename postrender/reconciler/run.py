@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-import threading
+from queue import SimpleQueue
 
 from .. import __version__
 from ..cluster.client import Missing, Refused, Unreachable, connect
@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 def run(
     settings: Settings, context: str, kubeconfig: str, listen: str, once: bool, verbose: bool, errors: TextIO | None
 ) -> int:
-    """Run until told to stop, or `once`; return the exit code. Logs go to `errors`."""
+    """Run until told to stop, or `once`; return the exit code. Logs go to `errors`.
+
+    A second signal ends it at once.
+    """
     log = Log(errors, verbose)
-    host, _, port = listen.rpartition(":")
-    if not port.isdigit() or int(port) > 65_535:
+    host, colon, port = listen.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
         log(ERROR, f"--listen: {listen!r} is no HOST:PORT")
         return USAGE
     metrics = Metrics()
@@ -34,7 +37,7 @@ def run(
         if once:
             loop.once()
             return DONE
-        server = Server(host.strip("[]") or "0.0.0.0", int(port), loop)  # noqa: S104 - a pod's probes come from outside
+        server = Server(host.strip("[]"), int(port), loop)
     except (Missing, Unreachable) as error:
         log(ERROR, str(error))
         return UNREACHABLE
@@ -44,10 +47,17 @@ def run(
     except OSError as error:
         log(ERROR, f"--listen {listen}: {error.strerror or error}")
         return UNREACHABLE
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: loop.stop())
+    # A handler may come while any lock is held, by this very thread too; to put into this queue is safe even then.
+    told: SimpleQueue[int] = SimpleQueue()
+    for one in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(one, lambda number, _: told.put(number))
     server.start()
+    loop.start()
     log(INFO, "started", version=__version__, port=server.port, dry_run=settings.dry_run or None)
-    loop.run()
-    log(INFO, "stopped", threads=threading.active_count())
+    number = told.get()
+    for one in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(one, signal.SIG_DFL)
+    left = loop.stop()
+    log(INFO, "stopped", signal=signal.Signals(number).name, unfinished=left)
+    log.close()
     return DONE

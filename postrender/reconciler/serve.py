@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,11 +20,10 @@ class Server:
     """Answers on an address until closed."""
 
     def __init__(self, host: str, port: int, loop: Loop) -> None:
-        """Bind; raises OSError where that cannot be."""
+        """Bind, without a host to all addresses of both IPs; raises OSError where that cannot be."""
         handler = type("_Handler", (_Handler,), {"loop": loop})
-        self._server = ThreadingHTTPServer((host, port), handler)
-        self._server.daemon_threads = True
-        self.port = self._server.server_address[1]
+        self._server = _Listener((host, port), handler, loop)
+        self.port = self._server.server_port
 
     def start(self) -> None:
         """Answer in a thread of its own."""
@@ -31,6 +33,30 @@ class Server:
         """Answer no more."""
         self._server.shutdown()
         self._server.server_close()
+
+
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], loop: Loop) -> None:
+        host, port = address
+        both = not host and socket.has_dualstack_ipv6()
+        self.address_family = socket.AF_INET6 if both or ":" in host else socket.AF_INET
+        self._both = both
+        self._loop = loop
+        super().__init__((host or ("::" if both else "0.0.0.0"), port), handler)  # noqa: S104 - probes come from outside
+
+    def server_bind(self) -> None:
+        if self._both:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        TCPServer.server_bind(self)  # that of HTTP asks the name service who we are
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+
+    def handle_error(self, *_: object) -> None:
+        """Pass over who has gone before the answer; report anything else."""
+        error = sys.exc_info()[1]
+        if isinstance(error, Exception) and not isinstance(error, OSError):
+            self._loop.bug(error)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,9 +1,10 @@
 """The PodGroups of a cluster, kept up to date: a list, then a watch from there on, for as long as we run.
 
 `once` makes one request and says how long to wait before the next; who calls it waits. Whatever goes wrong, no request
-follows another in less than half a second but the watch that follows a list, and the next one begins where the last one
-ended, or with a list where the server says that it no longer knows that place (410). Resource versions are handed back
-as they came and never looked into. A connection that died without a word is noticed by its silence.
+follows another in less than half a second but the watch that follows a list, and where it goes wrong again and again
+the pauses double. The next request begins where the last one ended, or with a list where the server says that it no
+longer knows that place (410). Resource versions are handed back as they came and never looked into. A connection that
+died without a word is noticed by its silence.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import random
 import time
 
 from ..cluster.client import Refused, Unreachable
+from ..record import Record
 from .decide import FAILED, Group, group
 
 TYPE_CHECKING = False
@@ -36,16 +38,30 @@ if TYPE_CHECKING:
 
 
 PATH = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
-# Bookmarks come about once a minute; a watch that says nothing for longer than this is begun anew.
-SILENCE = 90.0
-# How long the server keeps a watch, and how old the list may get on which all rests.
+# How long the server keeps a watch.
 SHORTEST, LONGEST = 240, 300
-RELIST = 600.0
 LEAST = 0.5
-MOST = 30.0
-ABSENT = 30.0
+# A watch that lasted so long was none of those that fail again and again.
+LASTING = 5.0
 # Longer than this we do not wait, whatever the server asks for: a liveness probe ends at three minutes.
 OBEYED = 120.0
+
+
+class Pace(Record):
+    """Seconds: what the watch takes its time by.
+
+    Bookmarks come about once a minute: a watch that says nothing for `silence` is begun anew. `relist` is how old the
+    list may get on which all rests; `longest` the longest pause after errors, and half as much more by chance; `absent`
+    how long to wait where the CRD is not there.
+    """
+
+    silence: float = 90.0
+    relist: float = 600.0
+    longest: float = 30.0
+    absent: float = 30.0
+
+
+_PACE = Pace()
 
 
 class Watch:
@@ -61,6 +77,7 @@ class Watch:
         changed: Callable[[Key], None],
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
+        pace: Pace = _PACE,
     ) -> None:
         """Begin with nothing; the first `once` lists."""
         self.groups: dict[Key, Group] = {}
@@ -73,6 +90,7 @@ class Watch:
         self._changed = changed
         self._clock = clock
         self._chance = chance
+        self._pace = pace
         self._version = ""  # where to watch from; empty where a list is needed
         self._why = "start"  # it is
         self._failures = 0
@@ -80,20 +98,33 @@ class Watch:
 
     def once(self) -> float:
         """List, or watch until that ends; return how many seconds to wait before the next."""
-        self.progress = self._clock()
+        self.progress = began = self._clock()
+        self._heard = False
+        listing = not self._version or self._old()
         try:
-            if not self._version or self._clock() - self.synced >= RELIST:
+            if listing:
                 self.list()
                 return 0.0
-            began = self._clock()
-            self._heard = False
             self._follow()
-            self._failures = 0 if self._heard or self._clock() - began >= LEAST else self._failures + 1
-            return max(0.0, self._pause() if self._failures else LEAST - (self._clock() - began))
-        except Refused as refused:
-            return self._refused(refused.status, refused.retry_after)
-        except Unreachable:
-            return self._failed("unreachable")
+        except (Refused, Unreachable) as error:
+            # To have heard something is not enough where it ends with a refusal each time, for that may cost a list.
+            heard = self._heard and isinstance(error, Unreachable)
+            if not listing and (heard or self._lasted(began)):
+                self._failures = 0
+            return self._refused(error) if isinstance(error, Refused) else self._failed("unreachable")
+        finally:
+            self.progress = self._clock()
+        if not self._heard and not self._lasted(began):
+            return self._failed("closed")
+        self._failures = 0
+        self._count("closed")
+        return max(0.0, LEAST - (self._clock() - began))
+
+    def _lasted(self, began: float) -> bool:
+        return self._clock() - began >= LASTING
+
+    def _old(self) -> bool:
+        return self._clock() - self.synced >= self._pace.relist
 
     # List
 
@@ -118,7 +149,6 @@ class Watch:
         self._why = ""
         self.present = True
         self.synced = self._clock()
-        self._failures = 0
         for key in before.keys() - found.keys():
             self._changed(key)
         for key, one in found.items():
@@ -137,26 +167,26 @@ class Watch:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": seconds,
         }
-        for line in self._client.lines(PATH, query, (10.0, SILENCE)):
+        for line in self._client.lines(PATH, query, (10.0, self._pace.silence)):
             self.progress = self._clock()
             if not line.strip():
                 continue
             try:
                 event = json.loads(line)
                 kind, held = event["type"], event["object"]
-            except (ValueError, KeyError, TypeError):
+                version = (held.get("metadata") or {}).get("resourceVersion")
+            except (ValueError, KeyError, TypeError, AttributeError):
                 raise Unreachable("a line of the watch is no event") from None
             if kind == "ERROR":
-                raise Refused(int(held.get("code") or 500), str(held.get("reason", "")), str(held.get("message", "")))
+                code = held.get("code")
+                reason, message = str(held.get("reason", "")), str(held.get("message", ""))
+                raise Refused(code if isinstance(code, int) else 500, reason, message)
             self._heard = True
-            self._take(kind, held)
-            if self._clock() - self.synced >= RELIST:
+            self._take(kind, group(held), version)
+            if self._old():
                 return
-        self._count("closed")
 
-    def _take(self, kind: str, held: Json) -> None:
-        version = (held.get("metadata") or {}).get("resourceVersion")
-        one = group(held)
+    def _take(self, kind: str, one: Group | None, version: object) -> None:
         if kind == "DELETED" and one is not None:
             self.groups.pop(one.key, None)
         elif kind in ("ADDED", "MODIFIED") and one is not None:
@@ -168,13 +198,8 @@ class Watch:
 
     # What goes wrong
 
-    def _refused(self, status: int, retry_after: float) -> float:
-        if status == 410:  # what we know is too old to go on from
-            self._version, self._why = "", "expired"
-            self._failures += 1
-            self._count("expired")
-            return self._pause(LEAST) if self._failures > 1 else LEAST
-        if status == 404:  # the CRD is not there
+    def _refused(self, refused: Refused) -> float:
+        if refused.status == 404:  # the CRD is not there
             gone = list(self.groups)
             self.groups = {}
             self._version, self._why = "", "crd"
@@ -182,17 +207,18 @@ class Watch:
             self._count("crd")
             for key in gone:
                 self._changed(key)
-            return ABSENT
-        return max(self._failed(str(status)), min(retry_after, OBEYED))
+            return self._pace.absent
+        if refused.status == 410:  # what we know is too old to go on from
+            self._version, self._why = "", "expired"
+        wait = self._failed("expired" if refused.status == 410 else str(refused.status))
+        return max(wait, min(refused.retry_after, OBEYED))
 
     def _failed(self, why: str) -> float:
+        """Count a failure; return half a second, doubled with each, up to half as much more, and never too long."""
         self._failures += 1
         self._count(why)
-        return self._pause()
-
-    def _pause(self, most: float = MOST) -> float:
-        """Return half a second, twice as long after each failure, up to half a minute, and up to half as long again."""
-        return float(min(LEAST * 2 ** min(self._failures - 1, 10), most) * (1 + self._chance() / 2))
+        wait = min(LEAST * 2.0 ** min(self._failures - 1, 10), self._pace.longest)
+        return wait * (1 + self._chance() / 2)
 
     def _count(self, why: str) -> None:
         self.restarts[why] = self.restarts.get(why, 0) + 1

@@ -68,7 +68,7 @@ def _command(command: str) -> Iterator[str]:
     from re import findall
 
     line = " " * 8
-    for word in findall(r"(?:'[^']*'|[^\s'])+", command):
+    for word in findall(r"""(?:'[^']*'|"[^"]*"|[^\s'"])+""", command):
         if line.strip() and len(line) + len(word) + 3 > _WIDTH:
             yield f"{line} \\"
             line = " " * 10

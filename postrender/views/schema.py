@@ -1,7 +1,8 @@
-"""JSON schemas: of a config file, made from the table of options, of a finding, and of an explanation."""
+"""JSON schemas: of a config file, made from the table of options, of a finding, an explanation and a live check."""
 
 from __future__ import annotations
 
+from ..cluster import causes, instances
 from ..findings import ACCEPTABLE, ERROR, NOTE, SEVERITIES, WARNING
 from ..gangs.keys import OUR_VERSION
 from ..gangs.reasons import NAMES
@@ -30,9 +31,13 @@ def config() -> dict[str, Any]:
 
 def finding() -> dict[str, Any]:
     """Return the schema of one line of `--format json`."""
+    return {"$schema": _DIALECT, "title": "postrender finding", **_closed(_finding())}
+
+
+def _finding() -> dict[str, Any]:
     words = {"type": ["string", "null"]}
     number = {"type": ["integer", "null"], "minimum": 1}
-    properties = {
+    return {
         "severity": {"enum": [ERROR, WARNING, NOTE]},
         "code": {"enum": list(SEVERITIES)},
         "message": {"type": "string"},
@@ -47,7 +52,6 @@ def finding() -> dict[str, Any]:
         "column": number,
         "source": words,
     }
-    return {"$schema": _DIALECT, "title": "postrender finding", **_closed(properties)}
 
 
 def explanation() -> dict[str, Any]:
@@ -104,6 +108,48 @@ def explanation() -> dict[str, Any]:
                 "kind": {"const": "Explanation"},
                 "objects": {"type": "array", "items": _closed(subject)},
                 "findings": findings,
+            }
+        ),
+    }
+
+
+def live() -> dict[str, Any]:
+    """Return the schema of `check --live --format json`."""
+    text = {"type": "string"}
+    words = {"type": ["string", "null"]}
+    count = {"type": "integer", "minimum": 0}
+    seconds = {"type": ["integer", "null"], "minimum": 0}
+    commands = {"type": "array", "items": text, "minItems": 1}
+    gang = {
+        "name": text,
+        "index": count,
+        "size": {"type": "integer", "minimum": 2},
+        "pods": count,
+        "bound": count,
+        "state": {"enum": list(instances.STATES)},
+        "phase": words,
+        "cause": {"enum": [*causes.NAMES, None]},
+        "schedulerSays": words,
+        "schedulerSaysForSeconds": seconds,
+        "failsInSeconds": seconds,
+        "findings": {"type": "array", "items": _closed({**_finding(), "commands": commands})},
+    }
+    service = {
+        **dict.fromkeys(("kind", "namespace", "name"), text),
+        "component": words,
+        "mode": text,
+        "madeBy": {"enum": ["postrender", "OME"]},
+        "gangs": {"type": "array", "items": _closed(gang)},
+    }
+    return {
+        "$schema": _DIALECT,
+        "title": "postrender live check",
+        **_closed(
+            {
+                "apiVersion": {"const": OUR_VERSION},
+                "kind": {"const": "LiveCheck"},
+                "services": {"type": "array", "items": _closed(service)},
+                "findings": {"type": "array", "items": _closed(_finding())},
             }
         ),
     }

@@ -34,7 +34,7 @@ PYTHON = sys.executable
 MIB = 1 << 20
 
 # Turns of each row, unless `--runs` says otherwise: many for processes of milliseconds, few for those of seconds.
-TURNS = {1: 41, 2: 21, 3: 15, 4: 7, 5: 5, 6: 3}
+TURNS = {1: 41, 2: 21, 3: 15, 4: 7, 5: 5, 6: 3, 7: 5, 8: 3}
 
 # What must not be imported where there is nothing to do: each costs more than all the rest of such a run.
 COSTLY = ("yaml", "click", "re", "typing")
@@ -308,6 +308,53 @@ def under_helm(setting: Setting, turns: int) -> list[Line]:
     return [in_time(7, "Helm 4, 5,000 documents", "the same, printing the output", mine, printed, 1.15)]
 
 
+def reconciler(setting: Setting, turns: int) -> list[Line]:
+    """Measures what `postrender reconcile` holds while it knows 5,000 PodGroups and has reset 50 of them."""
+    if not setting.installed:
+        return []
+    peaks = [resident(setting, 5_000, 50) for _ in range(turns)]
+    what, peak = "reconciler, 5,000 PodGroups, peak", f"{median(peaks) / MIB:.1f} MiB"
+    return [judged(8, what, "96 MiB", peak, "96 MiB", [peak / (96 * MIB) for peak in peaks], 1)]
+
+
+def resident(setting: Setting, groups: int, failed: int) -> int:
+    """Returns the peak memory of the reconciler in bytes, beside an API server in memory that has so many PodGroups."""
+    argv = [PYTHON, "-m", "tests.reconciler.server", "--groups", str(groups), "--failed", str(failed)]
+    log = setting.scratch / "reconciler.log"
+    server = subprocess.Popen(argv, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        kubeconfig = server.stdout.readline().strip()
+        words = (
+            "reconcile",
+            "--kubeconfig",
+            kubeconfig,
+            "--listen",
+            "127.0.0.1:0",
+            "--rate",
+            "1000",
+            "--burst",
+            "1000",
+        )
+        to = [(os.POSIX_SPAWN_OPEN, 2, str(log), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)]
+        child = os.posix_spawn(setting.ours[0], (*setting.ours, *words), environment(), file_actions=to)
+        end = time.monotonic() + 60
+        try:
+            while log.read_text().count('"msg": "reset"') < failed:
+                if time.monotonic() > end:
+                    raise FailedError(f"the reconciler reset too few of {failed} PodGroups: {log.read_text()[-500:]}")
+                time.sleep(0.1)
+            time.sleep(1)
+        finally:
+            os.kill(child, signal.SIGTERM)
+            _, _, usage = os.wait4(child, 0)
+        return usage.ru_maxrss if sys.platform == "darwin" else usage.ru_maxrss * 1024
+    finally:
+        server.kill()
+        server.communicate()
+
+
 ROWS: dict[int, Callable[[Setting, int], list[Line]]] = {
     1: nothing_of_interest,
     2: against_kustomize,
@@ -316,6 +363,7 @@ ROWS: dict[int, Callable[[Setting, int], list[Line]]] = {
     5: services_alone,
     6: growth,
     7: under_helm,
+    8: reconciler,
 }
 
 TITLES = ("row", "what", "peer", "ours", "peer's", "ratio min / median / max", "budget", "")

@@ -28,7 +28,10 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ORACLE = ROOT / ".programs" / "bin" / "oracle"
-_UNITS = ("edit", "lifecycle", "names", "scalars", "vectors", "sources", "views", "helm_4", "filter")
+_UNITS = (
+    *("edit", "lifecycle", "names", "scalars", "vectors", "sources", "views", "helm_4", "filter"),
+    *("decide", "queue", "watch", "keeper", "reconciler_api", "reconciler_says"),
+)
 # Most mistakes are seen by these within seconds; only if none of them fails the others are collected at all.
 QUICK = (
     "tests/test_cases.py::test_case",
