@@ -84,7 +84,7 @@ def everything() -> int:
 def many(gangs: int, nodes: int) -> int:
     """Play the run at scale, and put it into the record."""
     done = scale.run(gangs, nodes)
-    kept = record.load() if record.FILE.exists() else {"programs": programs(), "scenarios": {}}
+    kept: dict[str, Any] = record.load() if record.FILE.exists() else {"programs": programs(), "scenarios": {}}
     kept["scale"] = {"facts": done.facts, "parts": [asdict(one) for one in done.parts]}
     record.save(kept)
     print(json.dumps(kept["scale"], indent=1))
@@ -128,8 +128,8 @@ def show(title: str, outcome: Outcome) -> None:
     for gang in outcome.gangs:
         state = "holds nodes and cannot serve" if gang.partial else "serves" if gang.bound else "waits, holds nothing"
         print(f"{gang.name:<20} {gang.bound} of {gang.pods} pods have a node   {state}")
-    for node, gang in outcome.nodes:
-        print(f"  {node:<18} {gang or '-'}")
+    for node, holder in outcome.nodes:
+        print(f"  {node:<18} {holder or '-'}")
 
 
 def programs() -> dict[str, str]:

@@ -55,12 +55,12 @@ def panel(outcome: Outcome, title: str, x: int) -> str:
     """Return one half: nodes above, what waits below, and what it comes to."""
     lines = [f'<rect class="paper" x="{x}" y="10" width="410" height="280" rx="8"/>']
     lines.append(f'<text class="ink" x="{x + LEFT}" y="42" font-size="17" font-weight="600">{title}</text>')
-    for number, (_, gang) in enumerate(outcome.nodes):
+    for number, (_, holder) in enumerate(outcome.nodes):
         left = x + LEFT + number * (WIDTH + GAP)
         lines.append(f'<rect class="node" x="{left}" y="62" width="{WIDTH}" height="92" rx="6"/>')
         lines.append(f'<text class="faint" x="{left + 10}" y="82">node {number + 1}</text>')
-        if gang:
-            lines += box(color(gang), left + 7, 92, WIDTH - 14, 52, waits=False)
+        if holder:
+            lines += box(color(holder), left + 7, 92, WIDTH - 14, 52, waits=False)
     row = 0
     for gang in outcome.gangs:
         for _ in range(gang.pods - gang.bound):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-Facts = dict[str, "int | float | str"]
+Facts = Mapping[str, "int | float | str"]
 
 
 @dataclass(frozen=True)

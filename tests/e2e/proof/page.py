@@ -14,7 +14,7 @@ PAGE = ROOT / "docs" / "proof.md"
 README = ROOT / "README.md"
 SUMMARY = re.compile(r"(?<=<!-- proof -->\n).*?(?=\n<!-- /proof -->)", re.DOTALL)
 TEXT = Path(__file__).parent / "page.md"
-HOLE = re.compile(r"^<!-- (scenario|parts|programs)(?: ([a-z-]+))? -->$", re.MULTILINE)
+HOLE = re.compile(r"^<!-- (scenario|parts|programs)(?: ([a-z0-9-]+))? -->$", re.MULTILINE)
 
 
 def page(record: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from postrender.hosts.policy import policy
 from tests.e2e.cluster import ClusterError
 
 from . import manifests
-from .outcome import Outcome
+from .outcome import Facts, Outcome
 from .stage import GROUP, SCRIPT, Stage, stand_in, why
 
 POLICY = policy((1, 34)).decode()
@@ -92,8 +92,10 @@ def timeout(stage: Stage, ours: bool) -> Outcome:
         with contextlib.suppress(ClusterError):
             stage.cluster.wait(lambda: len(stage.filled(namespace)) == 4, HELD + GIVE_UP, "room for others")
         seconds = round(time.monotonic() - begin, 1)
-        facts = {
-            "seconds until others are placed": seconds if len(stage.filled(namespace)) == 4 else "never",
+        facts: Facts = {
+            "seconds until others are placed": seconds
+            if len(stage.filled(namespace)) == 4
+            else f"not in {HELD + GIVE_UP:.0f} s",
             "GPUs that others got": len(stage.filled(namespace)),
         }
         return Outcome(stage.gangs(namespace, 33), facts)
@@ -136,7 +138,7 @@ def failed(stage: Stage, ours: bool) -> Outcome:
                 lambda: stage.status(namespace, name).get("phase") == "Running", GIVE_UP, "the phase Running"
             )
         status = stage.status(namespace, name)
-        facts = {
+        facts: Facts = {
             "phase of the PodGroup at last": status.get("phase", "none"),
             "running, as its status counts": status.get("running", 0),
             "resets": len([one for one in stage.cluster.list("events", namespace) if one["reason"] == RESET]),
@@ -213,7 +215,7 @@ def surge(stage: Stage, ours: bool) -> Outcome:
         stage.cluster.wait(over, 120, "the update to be over")
         stage.running(namespace, 6)
         placed = [one["objectRef"]["name"] for one in stage.cluster.audit.requests(start, resource="pods/binding")]
-        facts = {
+        facts: Facts = {
             "pods of the surge group that were bound": sum(name in placed for name in names),
             "PodGroup of the surge group": " ".join(sorted(set(seen.values()))) or "none",
         }
@@ -237,7 +239,7 @@ def spares(stage: Stage, ours: bool) -> Outcome:
             return False
 
         facts = {
-            step: "2 bound" if moved(build, index) else "waits for ever"
+            step: "2 bound" if moved(build, index) else f"not in {GIVE_UP:.0f} s"
             for step, build, index in (("installed at 0", "a", 0), ("updated to 1", "b", 1), ("and back to 0", "c", 0))
         }
         return Outcome(stage.gangs(namespace, 2), facts)

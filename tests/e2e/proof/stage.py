@@ -172,9 +172,9 @@ def why(pod: Object) -> str:
 
 
 @contextlib.contextmanager
-def multinode(nodes: int = NODES, **how: Object) -> Iterator[Stage]:
+def multinode(nodes: int = NODES, coscheduling: Object | None = None) -> Iterator[Stage]:
     """Return a stage with OME 1.2.2 and LeaderWorkerSet."""
-    with Cluster(lws=True, **how) as cluster:
+    with Cluster(lws=True, coscheduling=coscheduling) as cluster:
         ome.start(cluster)
         cluster.add_nodes(nodes, GPUS, ome.ready(MODEL), 300)
         cluster.api.create(ome.model(MODEL))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 
 from tests.e2e.cluster import ClusterError
 
@@ -26,16 +27,8 @@ def way(stage: Stage, namespace: str, tool: Tool, ours: bool) -> Outcome:
     if ours:
         stage.running(namespace, 3)
         facts["seconds from the command to three running pods"] = round(time.monotonic() - begin, 1)
-        for step, change in (("upgrade", lambda: tool.deploy("blue", "b")), ("rollback", lambda: tool.back("blue"))):
-            before = of(stage, namespace, "blue")
-            change()
-            stage.cluster.wait(
-                lambda before=before: len(now := of(stage, namespace, "blue")) == 3 and not now & before,
-                60,
-                f"the {step} to reach the pods",
-            )
-            stage.running(namespace, 3)
-            facts[f"running after the {step}"] = stage.gangs(namespace, 3)[0].bound
+        facts["running after the upgrade"] = renewed(stage, namespace, lambda: tool.deploy("blue", "b"))
+        facts["running after the rollback"] = renewed(stage, namespace, lambda: tool.back("blue"))
     tool.deploy("green", "a")
     gangs = stage.rest(namespace, 3, 6)
     if not ours:
@@ -48,6 +41,14 @@ def way(stage: Stage, namespace: str, tool: Tool, ours: bool) -> Outcome:
     tool.remove("green")
     facts["objects left when both are"] = left(stage, namespace)
     return Outcome(gangs, facts)
+
+
+def renewed(stage: Stage, namespace: str, change: Callable[[], None]) -> int:
+    """Make a change that replaces all pods of the one gang; return how many run once it has."""
+    before = of(stage, namespace, "blue")
+    change()
+    stage.cluster.wait(lambda: not of(stage, namespace, "blue") & before, 60, "the change to reach the pods")
+    return len(stage.running(namespace, 3))
 
 
 def of(stage: Stage, namespace: str, name: str) -> set[str]:
