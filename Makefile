@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 .DEFAULT_GOAL := help
 
 help: ## print this help
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "postrender needs Python 3.10 or later; set PYTHON")'
@@ -65,6 +65,16 @@ soak: $(READY) programs ## the reconciler with a fault every few seconds: make s
 
 cluster: $(READY) programs ## a real control plane by hand: make cluster ARGS="--lws"
 	@$(BIN)/python -m tests.e2e.cluster $(ARGS)
+
+.PHONY: proof proof-page proof-scale
+proof: $(READY) programs ## all or nothing, before your eyes: two gangs and room for one, on a real scheduler
+	@$(BIN)/python -m tests.e2e.proof
+
+proof-page: $(READY) programs ## play every scenario, and write docs/proof.md with its numbers
+	$(BIN)/python -m tests.e2e.proof all
+
+proof-scale: $(READY) programs ## 200 gangs of 8 on 400 nodes; its numbers go to docs/proof.md: make proof-scale ARGS="--gangs 20 --nodes 40"
+	$(BIN)/python -m tests.e2e.proof scale $(ARGS)
 
 all: lint type test e2e mutants ## everything but fuzz and bench
 
