@@ -15,6 +15,7 @@ from ..record import Record
 from ..views import live as view
 from ..views.findings import lines, printable
 from . import review
+from .joined import together
 from .review import Stopped
 
 TYPE_CHECKING = False
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ..findings import Finding
     from ..gangs.shapes.shape import Decided
     from ..options import Options
+    from .joined import Joined
     from .review import Flags, Streams
 
     Held = TypeVar("Held")
@@ -116,7 +118,7 @@ def check(names: Sequence[str], access: Access, flags: Flags, streams: Streams) 
     try:
         settled = review.settled_of(flags)
         options, form = settled.options, settled.form
-        joined = review.Joined(review.read(names, streams)) if names else None
+        joined = together(review.read(names, streams)) if names else None
 
         def read(server: Server) -> _Seen:
             return _seen(server, access, options, joined.data if joined else None)
@@ -126,7 +128,7 @@ def check(names: Sequence[str], access: Access, flags: Flags, streams: Streams) 
         compared = live.judged(live.compare(seen.decided, seen.default, seen.state, judge), options)
         rest = (*compared.findings, *_of_plan(seen.findings, options, joined))
         found = (*(told.finding for told in compared.told), *rest)
-        file = joined.name if joined else _CLUSTER
+        file = joined.starts[0][1] if joined else _CLUSTER
         for note in seen.snapshot.notes:
             streams.say(printable(f"postrender: warning: {note}"))
         if form.format == "json":
@@ -173,13 +175,13 @@ def _seen(server: Server, access: Access, options: Options, data: bytes | None) 
     return _Seen(tuple(decided), tuple(findings), default, running, taken)
 
 
-def _of_plan(findings: Iterable[Finding], options: Options, joined: review.Joined | None) -> tuple[Finding, ...]:
+def _of_plan(findings: Iterable[Finding], options: Options, joined: Joined | None) -> tuple[Finding, ...]:
     """Return what keeps a gang from being known; all else that a check says of manifests needs no cluster.
 
     What was read of the cluster stands in no file.
     """
     errors = [one for one in findings if one.severity == ERROR and one.code not in _ANSWERED]
-    placed = [joined.placed(one) if joined else one._replace(place=None) for one in errors]
+    placed = [joined.named(one) if joined else one._replace(place=None) for one in errors]
     return pipeline.judged(placed, options)
 
 

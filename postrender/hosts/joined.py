@@ -30,6 +30,32 @@ class Joined(Record):
         return finding._replace(place=place._replace(line=place.line - line + 1, file=name))
 
 
+def together(files: Iterable[Source]) -> Joined:
+    """Return files as one stream as `kubectl apply` takes them, each as it is."""
+    pieces: list[bytes] = []
+    starts = []
+    line = 1
+    for file in files:
+        data = file.data
+        if pieces:
+            data = data.removeprefix(stream.BOM)
+            pieces.append(_between(pieces[-1], data))
+            line += pieces[-1].count(b"\n")
+        starts.append((line, file.name))
+        pieces.append(data)
+        line += data.count(b"\n")
+    return Joined(b"".join(pieces), tuple(starts))
+
+
+def _between(before: bytes, after: bytes) -> bytes:
+    """Return what ends one file and begins the next: a directive needs the end of a document before it."""
+    end = b"" if before.endswith(b"\n") or not before else b"\n"
+    text = after.lstrip()
+    while text.startswith(b"#"):
+        text = text.partition(b"\n")[2].lstrip()
+    return end + (b"...\n" if text.startswith(b"%") else b"" if text.startswith(b"---") else b"---\n")
+
+
 def join(files: Iterable[Source]) -> Joined:
     """Return files as one stream; raises Refusal, with the place, for one that is empty or cannot stand in it."""
     pieces, starts = [], []

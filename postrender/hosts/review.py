@@ -6,18 +6,17 @@ import os
 
 from .. import review
 from ..findings import DONE, ERROR, REFUSED, UNREACHABLE, USAGE, WARNING, WOULD_CHANGE
-from ..manifests.stream import BOM
 from ..options import Source
 from ..sources import Misuse, Unreadable, files, settle
 from ..views.findings import lines, printable
 from .filter import STDIN
+from .joined import together
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import BinaryIO, TextIO, TypeAlias
 
-    from ..findings import Finding
     from ..sources import Settled
 
     Flags: TypeAlias = Mapping[str, str | Sequence[str]]
@@ -69,10 +68,10 @@ def check(names: Sequence[str], rendered: bool, flags: Flags, streams: Streams) 
     """Print what is found in all the files together; return the exit code."""
     try:
         settled = settled_of(flags)
-        joined = Joined(read(names, streams))
+        joined = together(read(names, streams))
         checked = review.check(joined.data, settled.options, rendered)
-        findings = [joined.placed(finding) for finding in checked.findings]
-        streams.write(lines(findings, joined.name, settled.form))
+        findings = [joined.named(finding) for finding in checked.findings]
+        streams.write(lines(findings, "", settled.form))
     except Stopped as stopped:
         return stop(stopped, streams)
     if settled.form.format == "text":
@@ -164,43 +163,6 @@ def _only(explained: review.Explanation, wanted: str) -> review.Explanation:
 _SHOWN = 10
 # As `kubectl get` takes them (the CRDs' shortNames).
 _SHORT = {"InferenceService": "isvc", "LeaderWorkerSet": "lws"}
-
-
-class Joined:
-    """Files as one stream, as `kubectl apply` takes them, and the way back from a line of it to the file."""
-
-    def __init__(self, sources: Sequence[Source]) -> None:
-        """Join them."""
-        self.name = sources[0].name if len(sources) == 1 else ""
-        self._starts: list[tuple[int, str]] = []  # the line before the first one of each file
-        pieces: list[bytes] = []
-        line = 0
-        for source in sources:
-            data = source.data if not pieces else source.data.removeprefix(BOM)
-            if pieces:
-                pieces.append(_between(pieces[-1], data))
-                line += pieces[-1].count(b"\n")
-            self._starts.append((line, source.name))
-            pieces.append(data)
-            line += data.count(b"\n")
-        self.data = b"".join(pieces)
-
-    def placed(self, finding: Finding) -> Finding:
-        """Return a finding with its place in the file that it is in."""
-        place = finding.place
-        if place is None or place.file or self.name:
-            return finding
-        before, name = next(start for start in reversed(self._starts) if start[0] < place.line)
-        return finding._replace(place=place._replace(line=place.line - before, file=name))
-
-
-def _between(before: bytes, after: bytes) -> bytes:
-    """Return what ends one file and begins the next: a directive needs the end of a document before it."""
-    end = b"" if before.endswith(b"\n") or not before else b"\n"
-    text = after.lstrip()
-    while text.startswith(b"#"):
-        text = text.partition(b"\n")[2].lstrip()
-    return end + (b"...\n" if text.startswith(b"%") else b"" if text.startswith(b"---") else b"---\n")
 
 
 def settled_of(flags: Flags) -> Settled:
