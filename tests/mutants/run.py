@@ -32,10 +32,9 @@ _UNITS = (
     *("edit", "lifecycle", "names", "scalars", "vectors", "sources", "views", "helm_4", "filter", "krm", "renderers"),
     *("argocd", "diff", "explain", "page", "decide", "queue", "watch", "keeper", "reconciler_api", "reconciler_says"),
 )
-# Most mistakes that the nearest tests do not see are seen by these; only if none of them fails the others are collected.
+# Most mistakes that the nearest tests do not see are seen by these; only if none of them fails the next are collected.
+CASES = ("tests/test_cases.py::test_case", "tests/test_cases.py::test_case_of_a_command")
 QUICK = (
-    "tests/test_cases.py::test_case",
-    "tests/test_cases.py::test_case_of_a_command",
     *(f"tests/unit/test_{name}.py" for name in _UNITS),
     "tests/properties",
 )
@@ -137,7 +136,7 @@ def tried(original: Path, patch: Path | None) -> Outcome:
         if patch is None and not Path(imported(folder)).is_relative_to(folder):
             return Outcome(False, f"the copy imports {imported(folder)}")
         code, said = 0, ""
-        for tests in (nearest(folder, patch), ORACLES if with_oracle else QUICK, REST):
+        for tests in (nearest(folder, patch), ORACLES if with_oracle else CASES, QUICK, REST):
             if code == 0 and tests:
                 code, said = tested(folder, tests)
     if patch is None:
