@@ -87,15 +87,15 @@ def applied(patch: Path, folder: Path) -> str:
     return done.stderr.strip()
 
 
-def tested(folder: Path, tests: tuple[str, ...]) -> tuple[int, str]:
+def tested(folder: Path, tests: tuple[str, ...], seconds: int = SECONDS) -> tuple[int, str]:
     """Run the tests of a copy; return pytest's exit code, and the test that failed first or the last line it wrote."""
     around = {key: value for key, value in os.environ.items() if not key.startswith(("POSTRENDER_", "PYTHON"))}
     around["PYTHONDONTWRITEBYTECODE"] = "1"
     command = [str(python(folder)), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", *tests]
     try:
-        done = subprocess.run(command, cwd=folder, env=around, capture_output=True, timeout=SECONDS, check=False)
+        done = subprocess.run(command, cwd=folder, env=around, capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
-        return 1, f"no end after {SECONDS} s"
+        return 1, f"no end after {seconds} s"
     written = (done.stdout + done.stderr).decode(errors="replace")
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", written, re.MULTILINE)
     last = written.strip().splitlines()[-1:]
@@ -138,7 +138,7 @@ def tried(original: Path, patch: Path | None) -> Outcome:
         code, said = 0, ""
         for tests in (nearest(folder, patch), ORACLES if with_oracle else CASES, QUICK, REST):
             if code == 0 and tests:
-                code, said = tested(folder, tests)
+                code, said = tested(folder, tests, SECONDS if patch else 5 * SECONDS)
     if patch is None:
         return Outcome(code == 0, said)
     if code not in (0, 1):
