@@ -87,7 +87,7 @@ def applied(patch: Path, folder: Path) -> str:
     return done.stderr.strip()
 
 
-def tested(folder: Path, tests: tuple[str, ...], seconds: int = SECONDS) -> tuple[int, str]:
+def tested(folder: Path, tests: tuple[str, ...], seconds: int) -> tuple[int, str]:
     """Run the tests of a copy; return pytest's exit code, and the test that failed first or the last line it wrote."""
     around = {key: value for key, value in os.environ.items() if not key.startswith(("POSTRENDER_", "PYTHON"))}
     around["PYTHONDONTWRITEBYTECODE"] = "1"
