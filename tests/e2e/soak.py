@@ -88,6 +88,8 @@ def soaked(
         if tick % 4 == 0:
             proxy.strike(chance.choice(STRIKES))
             proxy.add(chance.choice(ANSWERS), times=chance.randrange(1, 4))
+        if tick % 4 == 2:
+            proxy.remove()  # what nobody has met is not kept for later: two seconds of four are well
         if tick % 60 == 30:
             with proxy.down():
                 time.sleep(3)

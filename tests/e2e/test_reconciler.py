@@ -371,9 +371,9 @@ def test_equal_names_in_two_namespaces(cluster: Cluster, namespace: str, kubecon
     services(cluster, namespace, "svc")
     other = cluster.namespace()
     try:
+        failed(cluster, namespace, "svc-engine-0")
         create(cluster, other, pod("x", "nobody", "svc-engine-0"))
         fail(cluster, other, "x")
-        failed(cluster, namespace, "svc-engine-0")
         with looping(kubeconfig, tmp_path) as loop:
             cluster.wait(lambda: lines(tmp_path, "held back"), 10, "it to be held back")
             assert lines(tmp_path, "held back")[0]["reason"] == "ForeignNamespaceMember"
@@ -570,7 +570,9 @@ def test_the_definition_goes_and_comes(cluster: Cluster, namespace: str, kubecon
         cluster.wait(lambda: loop.watch.present is False, 20, "it to notice again")
         cluster.api.create(new)
         cluster.wait_defined(GROUP)
-        failed(cluster, namespace, "svc-engine-2")
+        [one] = groups(namespace, ["svc-engine-2"])
+        cluster.api.create(one)
+        cluster.api.patch(GROUP, "svc-engine-2", {"status": {"phase": "Failed"}}, namespace, "status")
         wait_reset(cluster, namespace, "svc-engine-2", 30)
         assert len(lines(tmp_path, "is not served")) == 2
     cluster.part("podgroup-controller").start()

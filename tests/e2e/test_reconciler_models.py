@@ -88,7 +88,6 @@ def script(client: Client | Memory, namespace: str) -> list[Any]:
             items = client.get(where, query)["items"]
             found.append(sorted(held["metadata"]["name"] for held in items))
     found.append(asked(lambda: client.get("/apis/ome.io/v1beta1/namespaces/x/inferenceservices/svc")))
-    found.append(asked(lambda: client.page("/apis/scheduling.x-k8s.io/v9/podgroups")))
     return found
 
 
