@@ -521,31 +521,12 @@ def test_one_that_has_decided_and_then_slept_is_refused(
     assert len(events(cluster, namespace)) == 1
 
 
-def test_the_server_goes_and_comes(cluster: Cluster, namespace: str, kubeconfig: Path, tmp_path: Path) -> None:
+def test_the_definition_goes_and_comes(cluster: Cluster, namespace: str, kubeconfig: Path, tmp_path: Path) -> None:
+    """Also one without the status as a part of its own."""
     services(cluster, namespace, "svc")
     failed(cluster, namespace, "svc-engine-0")
-    with looping(kubeconfig, tmp_path) as loop:
-        wait_reset(cluster, namespace, "svc-engine-0")
-        cluster.part("apiserver").kill()
-        time.sleep(5)
-        tries = loop.watch.restarts.get("unreachable", 0)
-        assert tries <= 5
-        cluster.part("apiserver").start()
-        failed(cluster, namespace, "svc-engine-1")
-        wait_reset(cluster, namespace, "svc-engine-1", 30)
-        # A server that has just started knows no place from before, so a list is due; and nothing was reset twice.
-        assert loop.watch.lists["expired"] == 1
-        assert loop.metrics._values["podgroup_resets_total"] == {("done",): 2}
-    # It would ask again for its rights half a minute later.
-    cluster.part("podgroup-controller").restart()
-
-
-def test_the_definition_goes_and_comes(cluster: Cluster, namespace: str, kubeconfig: Path, tmp_path: Path) -> None:
-    """Also one without the status as a part of its own. The last test here: the PodGroup controller may not survive it."""
-    services(cluster, namespace, "svc")
     create(cluster, namespace, pod("a", "nobody", "svc-engine-0"))
     cluster.api.patch("pods", "a", {"metadata": {"labels": {"ome.io/inferenceservice": "svc"}}}, namespace)
-    failed(cluster, namespace, "svc-engine-0")
     definition = cluster.get("customresourcedefinitions", GROUP)
     new = {**definition, "metadata": {key: definition["metadata"][key] for key in ("name", "annotations")}}
     del new["status"]
@@ -593,3 +574,21 @@ def undefine(cluster: Cluster) -> None:
 
 def reasons(cluster: Cluster, namespace: str) -> set[str]:
     return {one["reason"] for one in events(cluster, namespace)}
+
+
+def test_the_server_goes_and_comes(cluster: Cluster, namespace: str, kubeconfig: Path, tmp_path: Path) -> None:
+    """The last test here: some of the other programs ask again for their rights only half a minute later."""
+    services(cluster, namespace, "svc")
+    failed(cluster, namespace, "svc-engine-0")
+    with looping(kubeconfig, tmp_path) as loop:
+        wait_reset(cluster, namespace, "svc-engine-0")
+        cluster.part("apiserver").kill()
+        time.sleep(5)
+        tries = loop.watch.restarts.get("unreachable", 0)
+        assert tries <= 5
+        cluster.part("apiserver").start()
+        failed(cluster, namespace, "svc-engine-1")
+        wait_reset(cluster, namespace, "svc-engine-1", 30)
+        # A server that has just started knows no place from before, so a list is due; and nothing was reset twice.
+        assert loop.watch.lists["expired"] == 1
+        assert loop.metrics._values["podgroup_resets_total"] == {("done",): 2}
