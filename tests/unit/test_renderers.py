@@ -292,7 +292,7 @@ def test_what_ends_us_ends_the_renderer(
     until(lambda: not alive(helm))
     if number != signal.SIGKILL:  # which leaves us no time: only Helm itself goes with us
         assert "TERM" in pids.read_text()
-        assert not alive(sleeper)
+        until(lambda: not alive(sleeper))
         assert list(machine.temporary.iterdir()) == []
     else:
         os.kill(sleeper, signal.SIGKILL)
