@@ -9,7 +9,6 @@ from collections import Counter
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
@@ -18,7 +17,7 @@ from postrender.findings import ERROR
 from postrender.options import Options, Source
 from tests.properties.tally import FUZZ, SEED, Tally
 from tests.properties.test_rules import LABEL, Object, maybe, metadata, noted, pick, runner, sometimes, worlds, written
-from tests.test_cases import FILTERED, Case
+from tests.test_cases import FILTERED
 
 if TYPE_CHECKING:
     from postrender.pipeline import Rendered
@@ -170,7 +169,10 @@ def test_a_check_of_what_a_render_makes_says_no_more_than_the_render() -> None:
     assert TALLY.under("with changes") >= LEAST_GANGS * TALLY.under("draws")
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in RENDERED])
-def test_a_check_of_a_golden_case_says_no_more_than_the_render(case: Case) -> None:
-    more = said_more(render(case.data, case.options), case.options)
-    assert [code for code, _ in more] == ([FOREIGN[case.name]] if case.name in FOREIGN else [])
+def test_a_check_of_a_golden_case_says_no_more_than_the_render() -> None:
+    said = {}
+    for case in RENDERED:
+        more = said_more(render(case.data, case.options), case.options)
+        if more:
+            said[case.name] = [code for code, _ in more]
+    assert said == {name: [code] for name, code in FOREIGN.items() if name in {case.name for case in RENDERED}}
