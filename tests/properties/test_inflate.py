@@ -10,7 +10,7 @@ from tests.properties import reading
 from tests.properties.documents import documents
 from tests.properties.tally import FUZZ, SEED, Tally
 
-STREAMS = FUZZ or 1_500
+STREAMS = FUZZ or 600
 MOST_REFUSED = 0.3  # of what the noisy printer prints: directives, content on the line of ---, no objects, no YAML
 
 

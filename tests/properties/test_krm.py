@@ -11,7 +11,7 @@ from postrender.hosts import krm
 from tests.properties import reading
 from tests.properties.tally import FUZZ, SEED, Tally
 
-LISTS = FUZZ or 600
+LISTS = FUZZ or 250
 INTERNAL = "internal.config.kubernetes.io"
 NAMES = ("llm", "prod-llm", "llm-b", "qwen", "a")
 OTHERS = (

@@ -11,7 +11,7 @@ from tests.properties.documents import documents
 from tests.properties.tally import FUZZ, SEED, Tally
 from tests.properties.test_split import random_stream
 
-STREAMS = FUZZ or 2_000
+STREAMS = FUZZ or 1_000
 NOISE = (
     b"\xff", b"\xc3", b"\xed\xa0\x80", b"\x00", b"\x1b", b"\t", b"'", b'"', b"{", b"*x", b"\xe2\x80", b"\r",
     b"\xef\xbb\xbf",

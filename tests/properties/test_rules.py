@@ -20,7 +20,7 @@ from tests.properties.tally import FUZZ, SEED, Tally
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DRAWS = FUZZ or 250
+DRAWS = FUZZ or 100
 TALLY = Tally(f"rules of gangs, seed {SEED}")
 # Shares of the draws, so that the test stays about what it is about.
 LEAST_GANGS, LEAST_CLEAN = 0.3, 0.7

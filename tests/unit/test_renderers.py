@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -286,16 +287,20 @@ def test_what_ends_us_ends_the_renderer(
     )
     until(ready.exists)
     helm, sleeper = (int(line) for line in pids.read_text().split())
-    process.send_signal(number)
-    out, _ = process.communicate(timeout=20)
-    assert (process.returncode, out.decode().strip()) == (code, said)
-    until(lambda: not alive(helm))
-    if number != signal.SIGKILL:  # which leaves us no time: only Helm itself goes with us
-        assert "TERM" in pids.read_text()
-        until(lambda: not alive(sleeper))
-        assert list(machine.temporary.iterdir()) == []
-    else:
-        os.kill(sleeper, signal.SIGKILL)
+    try:
+        process.send_signal(number)
+        out, _ = process.communicate(timeout=20)
+        assert (process.returncode, out.decode().strip()) == (code, said)
+        until(lambda: not alive(helm))
+        if number != signal.SIGKILL:  # which leaves us no time: only Helm itself goes with us
+            assert "TERM" in pids.read_text()
+            until(lambda: not alive(sleeper))
+            assert list(machine.temporary.iterdir()) == []
+    finally:
+        process.kill()
+        for pid in (helm, sleeper):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_handlers_are_as_before(machine: Machine) -> None:
