@@ -105,7 +105,7 @@ def test_a_failed_gang_is_reset_once_its_failed_pod_is_gone(cluster: Cluster, na
         # It was held for seconds only, so it is looked at again within 10.
         assert time.monotonic() - gone < 12
         [said] = it.wait(lambda: events(cluster, namespace), 5, "its Event")
-        assert it.metric("postrender_podgroup_resets_total", result="done") == 1
+        cluster.wait(lambda: it.metric("postrender_podgroup_resets_total", result="done") == 1, 5, "it to be counted")
         assert it.metric("postrender_podgroup_resets_held") == 0
         code, seconds = it.stop()
         assert (code, seconds < 10) == (0, True)
@@ -591,4 +591,5 @@ def test_the_server_goes_and_comes(cluster: Cluster, namespace: str, kubeconfig:
         wait_reset(cluster, namespace, "svc-engine-1", 30)
         # A server that has just started knows no place from before, so a list is due; and nothing was reset twice.
         assert loop.watch.lists["expired"] == 1
-        assert loop.metrics._values["podgroup_resets_total"] == {("done",): 2}
+        # What the server has done is counted when its answer has come.
+        cluster.wait(lambda: loop.metrics._values["podgroup_resets_total"] == {("done",): 2}, 5, "two resets, counted")

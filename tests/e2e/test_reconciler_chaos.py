@@ -215,7 +215,8 @@ def test_a_server_that_is_away(place: Place) -> None:
         place.wait_reset("svc-engine-1", 20)
         assert loop.watch.lists == {"start": 1}
         place.cluster.wait(lambda: len(events(place.cluster, place.namespace)) == 2, 5, "two Events")
-        assert loop.metrics._values["podgroup_resets_total"] == {("done",): 2}
+        counted = loop.metrics._values
+        place.cluster.wait(lambda: counted["podgroup_resets_total"] == {("done",): 2}, 5, "two resets, counted")
 
 
 # The write
