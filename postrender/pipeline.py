@@ -18,7 +18,7 @@ from .record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import TypeAlias
+    from typing import TypeAlias, TypeVar
 
     from .findings import Place
     from .gangs.plan import Placer
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     # What is written into the stream itself of what was found.
     Report: TypeAlias = Callable[[tuple[Finding, ...]], tuple[Change, ...]]
+
+    T = TypeVar("T")
 
 
 class Stream(Record):
@@ -88,17 +90,32 @@ class Reader:
                 wanted = keys.wanted_with_sets
             elif keys.OME_CONFIG.encode() in document:
                 wanted = keys.wanted_with_settings
-            try:
-                for item in objects.items(document, wanted, resources.depth(document)):
-                    try:
-                        found = resources.read(number, item, self.file)
-                    except tree.Unfit as unfit:
-                        self.refuse(unfit, number, item)
-                        continue
-                    if found is not None:
-                        yield found
-            except tree.Unfit as unfit:
-                self.refuse(unfit, number, None)
+            found: Iterator[Object] = self.each(number, document, wanted, resources.depth(document), self._read)
+            yield from found
+
+    def _read(self, number: int, item: objects.Item) -> Object | None:
+        return resources.read(number, item, self.file)
+
+    def each(
+        self,
+        number: int,
+        document: bytes,
+        wanted: Callable[[str, str], bool],
+        depth: int,
+        read: Callable[[int, objects.Item], T | None],
+    ) -> Iterator[T]:
+        """Yield what `read` makes of the wanted objects of a span, and keep as findings what it cannot read."""
+        try:
+            for item in objects.items(document, wanted, depth):
+                try:
+                    found = read(number, item)
+                except tree.Unfit as unfit:
+                    self.refuse(unfit, number, item)
+                    continue
+                if found is not None:
+                    yield found
+        except tree.Unfit as unfit:
+            self.refuse(unfit, number, None)
 
     def refuse(self, unfit: tree.Unfit, number: int, item: objects.Item | None) -> None:
         """Keep what could not be read as a finding."""

@@ -12,7 +12,7 @@ from itertools import accumulate, zip_longest
 from .findings import ERROR, Finding, Ref, Refusal
 from .gangs import audit, keys, labelled, reasons
 from .gangs.resources import STREAM, LeaderWorkerSet, Workload
-from .manifests import edit, objects, stream, tree
+from .manifests import edit, stream, tree
 from .manifests.change import Add, Replace, Set
 from .manifests.lookup import value_at
 from .manifests.objects import field, shorten
@@ -191,17 +191,10 @@ def _labelled(reader: Reader) -> Iterator[Labelled | AnyPodGroup]:
     """Yield the objects whose pods carry labels, and all PodGroups."""
     for number in stream.candidates(reader.data, reader.spans, labelled.NEEDLES):
         document = stream.document(reader.data, reader.spans[number])
-        try:
-            for item in objects.items(document, labelled.wanted, labelled.DEPTH):
-                try:
-                    found = labelled.read(number, item)
-                except tree.Unfit as unfit:
-                    reader.refuse(unfit, number, item)
-                    continue
-                if found is not None:
-                    yield found
-        except tree.Unfit as unfit:
-            reader.refuse(unfit, number, None)
+        found: Iterator[Labelled | AnyPodGroup] = reader.each(
+            number, document, labelled.wanted, labelled.DEPTH, labelled.read
+        )
+        yield from found
 
 
 def _changes(found: Stream, planned: Plan) -> Iterator[Finding]:
