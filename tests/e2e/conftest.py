@@ -22,11 +22,13 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> Iterator[str]:
-    """A fresh namespace; afterwards every part runs again, and the nodes are free."""
+    """A fresh namespace; afterwards every part runs again, the nodes are free, and no other namespace is left."""
+    before = cluster.kept()
     name = cluster.namespace()
     yield name
     cluster.heal()
     cluster.discard(name)
+    assert cluster.kept() <= before, "the next test would find it"
 
 
 @pytest.fixture(scope="session")

@@ -434,10 +434,7 @@ def test_the_commands_of_the_page(cluster: Cluster, tool: str, tmp_path: pathlib
             assert done.returncode == 0
         cluster.wait(lambda: not [one for one in everything(cluster) if NAME in one], 30, "nothing to be left")
     finally:
-        cluster.discard("postrender-system")
-        cluster.wait(
-            lambda: "/api/v1/namespaces//postrender-system" not in everything(cluster), 30, "its namespace to go"
-        )
+        cluster.discard("postrender-system", gone=True)
 
 
 # What runs

@@ -280,11 +280,18 @@ class Cluster:
                 raise
         return name
 
-    def discard(self, namespace: str, seconds: float = 30) -> None:
-        """Delete a namespace and wait until its pods have given back their nodes."""
+    def discard(self, namespace: str, seconds: float = 30, gone: bool = False) -> None:
+        """Delete a namespace and wait until its pods have given back their nodes, or until its name is free again."""
         self.api.delete("namespace", namespace)
         self.api.request("DELETE", self.api.path("pods", namespace), gracePeriodSeconds="0")
         self.wait(lambda: not self.list("pods", namespace), seconds, f"the pods of {namespace} to be gone")
+        if gone:
+            names = lambda: {one["metadata"]["name"] for one in self.list("namespaces")}  # noqa: E731
+            self.wait(lambda: namespace not in names(), seconds, f"namespace {namespace} to be gone")
+
+    def kept(self) -> set[str]:
+        """The names of the namespaces that nobody has deleted."""
+        return {one["metadata"]["name"] for one in self.list("namespaces") if "deletionTimestamp" not in one["metadata"]}
 
     def add_nodes(self, count: int, gpus: int = 8, labels: dict[str, str] | None = None, seconds: float = 60) -> Names:
         """Add nodes, and if there is somebody to care for them wait until pods may be placed there; their names."""
