@@ -20,6 +20,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,10 @@ class Wheel:
 class Go:
     """A program of our own, built from a Go module in this repository."""
 
+    # What is said to the compiler and the linker besides to leave out what only a debugger reads.
+    compiled: Sequence[str] = ()
+    linked: Sequence[str] = ()
+
     def __init__(self, pin: dict[str, Any], go: str) -> None:
         self.module = ROOT / pin["module"]
         self.package = pin["package"]
@@ -97,16 +102,15 @@ class Go:
     def make(self, binary: Path) -> None:
         """Build it without anything of the machine in it: no C, no paths, no state of the repository."""
         self.check_go()
+        compiled = " ".join(["all=-dwarf=false", *self.compiled])
+        linked = " ".join(["-s -w", *self.linked])
+        flags = ["-trimpath", "-buildvcs=false", f"-gcflags={compiled}", f"-ldflags={linked}"]
         run(
-            ["go", "build", "-trimpath", "-buildvcs=false", "-ldflags", self.flags(), "-o", str(binary), self.package],
+            ["go", "build", *flags, "-o", str(binary), self.package],
             f"go could not build {self.package} in {self.module.relative_to(ROOT)}",
             cwd=self.module,
             env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"},
         )
-
-    def flags(self) -> str:
-        """What is said to the linker: leave out what only a debugger reads."""
-        return "-s -w"
 
     def check_go(self) -> None:
         """An old Go says something about a toolchain that nobody understands; say it in our words before."""
@@ -138,14 +142,14 @@ class Module(Go):
     def __init__(self, pin: dict[str, Any], go: str) -> None:
         super().__init__(pin, str(pin.get("go", go)))
         self.pin = pin
+        # Kubernetes' programs must know their version, or others refuse to speak with them.
+        self.linked = [f"-X {name}={value}" for name, value in pin.get("variables", {}).items()]
+        # Half of a cold run goes into programs that have little to do. Those are compiled as they are, without inlining.
+        self.compiled = [] if pin.get("inline") else ["-l"]
 
     def version(self, key: str) -> str:
         """The version of the module."""
         return str(self.pin["version"])
-
-    def flags(self) -> str:
-        """Kubernetes' programs must know their version, or others refuse to speak with them."""
-        return " ".join(["-s -w", *(f"-X {name}={value}" for name, value in self.pin.get("variables", {}).items())])
 
 
 class Debian:
