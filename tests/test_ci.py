@@ -18,7 +18,7 @@ SNIPPETS = {
     name: yaml.safe_load(text)
     for name, text in re.findall(r"^```yaml\n# (\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 }
-STREAM = (ROOT / "examples/pipe/input.yaml").read_text()
+STREAM = (ROOT / "examples/pipe/rendered.yaml").read_text()
 # With these and the page's own config nothing is left to be warned of.
 GOOD = STREAM.replace("    leader: {}\n", "    schedulerName: scheduler-plugins-scheduler\n    leader: {}\n")
 STANDINS = {

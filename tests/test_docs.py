@@ -41,7 +41,7 @@ def matches(shown: str, printed: str) -> bool:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_commands_of_a_page(page, tmp_path):
-    (tmp_path / "rendered.yaml").write_bytes((ROOT / "examples/pipe/input.yaml").read_bytes())
+    (tmp_path / "rendered.yaml").write_bytes((ROOT / "examples/pipe/rendered.yaml").read_bytes())
     for language, text in BLOCK.findall(page.read_text()):
         named = re.match(r"# (\S+\.yaml)\n", text)
         if language == "yaml" and named:

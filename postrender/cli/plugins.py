@@ -1,4 +1,4 @@
-"""What other programs need of us: `helm-plugin`, `argocd`, `policy`."""
+"""What other programs need of us: `helm-plugin`, `argocd`, `policy`, `path`."""
 
 from __future__ import annotations
 
@@ -151,3 +151,17 @@ def policy(kube_version: str | None) -> int:
         sys.stderr.write(f"postrender: error: {error}\n")
         return REFUSED
     return DONE
+
+
+@cli.command(short_help="Print the folder of files for a program.")
+@click.argument("name", type=click.Choice(["argocd", "helm", "image", "kustomize", "policy", "reconciler"]))
+def path(name: str) -> None:
+    """Print the folder of what a program needs on disk.
+
+    \b
+    Example:
+      ls "$(postrender path reconciler)"
+    """
+    from ..hosts import helm_plugin as host
+
+    click.echo(host.plugins() / name)

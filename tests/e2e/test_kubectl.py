@@ -13,7 +13,7 @@ from tests.unit.test_disputes import BREAKS
 
 ROOT = pathlib.Path(__file__).parents[2]
 KUBECTL = ROOT / ".programs/bin/kubectl"
-INPUT = ROOT / "examples/pipe/input.yaml"
+INPUT = ROOT / "examples/pipe/rendered.yaml"
 
 
 def local(data: bytes) -> list[dict]:

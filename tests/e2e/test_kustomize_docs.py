@@ -45,7 +45,7 @@ def test_the_commands(page: str, environ: dict[str, str], tmp_path: pathlib.Path
     text = PAGES[page].read_text()
     shutil.copytree(EXAMPLES / "kustomize-transformer", tmp_path, dirs_exist_ok=True)
     shutil.copytree(EXAMPLES / "helm-qwen3/chart", tmp_path / "helm/charts/qwen3")
-    shutil.copy(EXAMPLES / "pipe/input.yaml", tmp_path / "rendered.yaml")
+    shutil.copy(EXAMPLES / "pipe/rendered.yaml", tmp_path / "rendered.yaml")
     for name, content in re.findall(r"^```yaml\n# (\S+\.yaml)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(content)

@@ -13,7 +13,7 @@ import pytest
 import postrender
 
 ROOT = pathlib.Path(__file__).parents[2]
-INPUT = (ROOT / "examples/pipe/input.yaml").read_bytes()
+INPUT = (ROOT / "examples/pipe/rendered.yaml").read_bytes()
 
 
 def run(*words: object, **how: object) -> bytes:

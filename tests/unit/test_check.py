@@ -59,7 +59,7 @@ def test_what_cannot_be_read_or_written(tmp_path: pathlib.Path, command: str, co
 def test_a_reader_that_went_away(words: str) -> None:
     read, write = os.pipe()
     os.close(read)
-    data = (ROOT / "examples/pipe/input.yaml").read_bytes() + b"---\nkind: A\n" * 10_000
+    data = (ROOT / "examples/pipe/rendered.yaml").read_bytes() + b"---\nkind: A\n" * 10_000
     try:
         done = subprocess.run([SCRIPT, *words.split()], input=data, stdout=write, stderr=subprocess.PIPE, timeout=60)
     finally:
@@ -84,7 +84,7 @@ def test_a_folder_is_walked_by_name(tmp_path: pathlib.Path) -> None:
 
 def test_a_long_list_is_looked_through_once() -> None:
     """Hundreds of findings in one document that a render changes: in a second or so, not in minutes."""
-    service = (ROOT / "examples/pipe/input.yaml").read_text().partition("---\n# Source: qwen/templates/isvc.yaml\n")[2]
+    service = (ROOT / "examples/pipe/rendered.yaml").read_text().partition("---\n# Source: qwen/templates/isvc.yaml\n")[2]
     assert service.startswith("apiVersion: ome.io/v1beta1\n")
     items = [
         text.replace("\n", "\n  ").rstrip(" ")

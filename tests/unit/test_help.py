@@ -94,7 +94,7 @@ def test_an_example_runs(name: str, line: str, tmp_path: Path) -> None:
     for program, body in STANDINS.items():
         (tmp_path / "bin" / program).write_text(f"#!/bin/sh\n{body}\n")
         (tmp_path / "bin" / program).chmod(0o755)
-    stream = (ROOT / "examples/pipe/input.yaml").read_text().replace("name: qwen3-multi-node", "name: qwen")
+    stream = (ROOT / "examples/pipe/rendered.yaml").read_text().replace("name: qwen3-multi-node", "name: qwen")
     (tmp_path / "rendered.yaml").write_text(stream)
     (tmp_path / "runtimes.yaml").write_text("kind: List\napiVersion: v1\nitems: []\n")
     head = "apiVersion: postrender/v1alpha1\nkind: Cluster\nspec: {omeVersion: '1.3'}\n---\n"
