@@ -84,7 +84,9 @@ def test_a_folder_is_walked_by_name(tmp_path: pathlib.Path) -> None:
 
 def test_a_long_list_is_looked_through_once() -> None:
     """Hundreds of findings in one document that a render changes: in a second or so, not in minutes."""
-    service = (ROOT / "examples/pipe/rendered.yaml").read_text().partition("---\n# Source: qwen/templates/isvc.yaml\n")[2]
+    service = (
+        (ROOT / "examples/pipe/rendered.yaml").read_text().partition("---\n# Source: qwen/templates/isvc.yaml\n")[2]
+    )
     assert service.startswith("apiVersion: ome.io/v1beta1\n")
     items = [
         text.replace("\n", "\n  ").rstrip(" ")

@@ -1,7 +1,6 @@
 """What is shipped for hosts, held against the package."""
 
 import pathlib
-
 import subprocess
 import sys
 

@@ -291,7 +291,9 @@ class Cluster:
 
     def kept(self) -> set[str]:
         """The names of the namespaces that nobody has deleted."""
-        return {one["metadata"]["name"] for one in self.list("namespaces") if "deletionTimestamp" not in one["metadata"]}
+        return {
+            one["metadata"]["name"] for one in self.list("namespaces") if "deletionTimestamp" not in one["metadata"]
+        }
 
     def add_nodes(self, count: int, gpus: int = 8, labels: dict[str, str] | None = None, seconds: float = 60) -> Names:
         """Add nodes, and if there is somebody to care for them wait until pods may be placed there; their names."""
