@@ -184,7 +184,28 @@ class Judge:
         if group is None or group.phase != "Failed" or instance.decided.made_by != keys.OME:
             return None
         words = f"PodGroup {group.name!r} is Failed, and OME makes no pods under it until it has made it anew"
-        return Cause(FAILED, words, (self.commands.delete_group(instance, group.name),))
+        dead = self.dead(instance, group)
+        if dead:
+            words += f", which it does once no failed pod is left: {_pods(dead)}"
+        return Cause(FAILED, words, self.mend(instance, group))
+
+    def dead(self, instance: Instance, group: PodGroup) -> list[Pod]:
+        """Return the failed pods that a PodGroup counts, whoever they belong to."""
+        return [
+            pod
+            for pod in self.state.pods
+            if pod.phase == "Failed" and pod.group == group.name and pod.namespace == instance.namespace
+        ]
+
+    def mend(self, instance: Instance, group: PodGroup) -> tuple[str, ...]:
+        """Return how a PodGroup comes out of the phase Failed, into which its failed pods would bring it back."""
+        commands, dead = self.commands, self.dead(instance, group)
+        words = ("delete", "pods", *(pod.name for pod in dead), "-n", instance.namespace)
+        first = (commands.kubectl(*words),) if dead else ()
+        if instance.decided.made_by != keys.OME:
+            return (*first, commands.reset(instance, group.name))
+        # Without them OME does the rest, and what it has made anew is not to be deleted.
+        return first or (commands.delete_group(instance, group.name),)
 
     def too_few(self, instance: Instance) -> Cause | None:
         """The PodGroup waits for fewer pods than there are."""
@@ -235,7 +256,9 @@ class Judge:
             return None
         pod = next(pod for pod in instance.waiting if pod.gated)
         words = f"its pods have scheduling gates: {', '.join(gates)}; who set them has to take them away"
-        return Cause(GATED, words, (self.commands.describe("pod", pod.name, pod.namespace),), lasting=False)
+        # `describe` shows no gates, and a scheduler writes no Event of them.
+        show = self.commands.kubectl("get", "pod", pod.name, "-n", pod.namespace, "-o", "yaml")
+        return Cause(GATED, words, (show,), lasting=False)
 
     def unseen(self, instance: Instance) -> Cause | None:
         """No scheduler has said a word about any of the pods."""

@@ -202,16 +202,7 @@ def _stranger(instance: Instance, group: PodGroup) -> str:
 def _failed(instance: Instance, group: PodGroup, judge: Judge) -> Cause:
     """Return that a PodGroup is Failed, which it stays although its pods run, and how that ends."""
     words = f"PodGroup {group.name!r} is Failed, and stays so: a pod of it had failed"
-    dead = [
-        pod.name
-        for pod in judge.state.pods
-        if pod.phase == "Failed" and pod.group == group.name and pod.namespace == instance.namespace
-    ]
-    first = [judge.commands.kubectl("delete", "pods", *dead, "-n", instance.namespace)] if dead else []
-    again = judge.commands.reset(instance, group.name)
-    if instance.decided.made_by == keys.OME:
-        again = judge.commands.delete_group(instance, group.name)
-    return causes.Cause(causes.FAILED, words, (*first, again))
+    return causes.Cause(causes.FAILED, words, judge.mend(instance, group))
 
 
 def _finding(code: str, instance: Instance, words: str, commands: tuple[str, ...]) -> Finding:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from postrender import render
 from postrender.hosts.policy import policy
@@ -164,8 +165,6 @@ def edited(text: str, edit: Callable[[Object], Object | None]) -> str:
     kept = []
     for one in text.split("---\n"):
         if one.strip():
-            import yaml
-
             found = edit(yaml.safe_load(one))
             kept += [json.dumps(found) + "\n"] if found else []
     return "---\n".join(kept)
@@ -307,6 +306,35 @@ def test_a_scheduler_that_does_not_run(cluster: Cluster, namespace: str) -> None
     cluster.apply(text, namespace)
     gang = comes_to(cluster, namespace, "waiting", 0, "no-scheduler", "--gang-scheduler", "nobody")
     assert "'nobody'" in gang["findings"][0]["message"]
+
+
+@pytest.mark.parametrize("who", [("leader", "worker"), ("worker",)], ids="+".join)
+def test_pods_that_somebody_gates(cluster: Cluster, namespace: str, who: tuple[str, ...]) -> None:
+    """As Kueue does; of one that is gated alone the others have to wait for it."""
+
+    def held(one: Object) -> Object:
+        for name in who:
+            one["spec"]["engine"].setdefault(name, {})["schedulingGates"] = [{"name": "example.com/queue"}]
+        return one
+
+    text = rendered(cluster, stream("blue", workers=1, replicas=1))
+    cluster.apply(edited(text, of_kind("InferenceService", held)), namespace)
+    gang = comes_to(cluster, namespace, "waiting", 0, "scheduling-gated")
+    [finding] = gang["findings"]
+    assert (finding["code"], finding["severity"]) == ("gang-waiting", "warning")
+    assert "example.com/queue; who set them has to take them away" in finding["message"]
+    [command] = commands(gang)
+    shown = yaml.safe_load(cluster.kubectl(*command.split()[1:]).stdout)
+    assert shown["spec"]["schedulingGates"] == [{"name": "example.com/queue"}]
+    ungate(cluster, namespace)
+    comes_to(cluster, namespace, "bound", 2, None)
+
+
+def ungate(cluster: Cluster, namespace: str) -> None:
+    """What who set them does."""
+    for one in cluster.list("pods", namespace):
+        if one["spec"].get("schedulingGates"):
+            cluster.api.patch("pods", one["metadata"]["name"], {"spec": {"schedulingGates": None}}, namespace)
 
 
 def test_pods_that_cannot_be_made(cluster: Cluster, namespace: str) -> None:

@@ -14,8 +14,10 @@ from tests.e2e.cluster.api import Object
 from tests.e2e.omenative import OmeNative
 
 from .test_cluster import create
+from .test_facts import fail, wait_phase
+from .test_facts import remove as remove_pod
 from .test_live import GROUPS, NODES, check, codes, comes_to, commands, fill, free, gangs, manager, paste
-from .test_omenative import change, engine, remove, service, wait_settled
+from .test_omenative import change, engine, events, remove, service, wait_settled
 
 NAME = "llama-engine-0"
 CRDS = "customresourcedefinitions"
@@ -111,6 +113,52 @@ def test_a_podgroup_of_another(cluster: Cluster, native: OmeNative, namespace: s
     comes_to(cluster, namespace, "bound", 2, None)
 
 
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_failed_podgroup(cluster: Cluster, native: OmeNative, namespace: str, lost: int, tmp_path: Path) -> None:
+    """A failed pod that is nobody's, as `kubectl debug --copy-to --keep-labels` leaves one: OME waits for its end."""
+    create(cluster, namespace, service(engine=engine(1)))
+    [group] = wait_settled(cluster, namespace, 0)
+    members = cluster.list("pods", namespace)
+    copied = copy.deepcopy(members[0])
+    copied["metadata"] = {"name": "copied", "labels": copied["metadata"]["labels"]}
+    create(cluster, namespace, {"apiVersion": "v1", "kind": "Pod", **copied, "status": {}})
+    fail(cluster, namespace, "copied")
+    wait_phase(cluster, namespace, NAME, "Failed", running=2, failed=1)
+    assert codes(check(cluster, namespace)) == ["podgroup-failed"]
+    for one in members[:lost]:
+        remove_pod(cluster, namespace, one["metadata"]["name"])
+    state = "absent" if lost == len(members) else "half-bound"
+    gang = comes_to(cluster, namespace, state, len(members) - lost, "podgroup-failed")
+    [finding] = gang["findings"]
+    assert finding["severity"] == "error"
+    assert "Failed, and OME makes no pods under it" in finding["message"]
+    native.settle()
+    assert cluster.get(GROUPS, NAME, namespace)["metadata"]["uid"] == group["metadata"]["uid"]
+    assert events(cluster, namespace, "PodGroupReset") == []
+    paste(cluster, commands(gang), tmp_path)
+    comes_to(cluster, namespace, "bound", 2, None)
+    cluster.wait(lambda: codes(check(cluster, namespace)) == [], 30, "nothing more to say")
+    [event] = events(cluster, namespace, "PodGroupReset")
+    assert f"PodGroup {NAME} reported phase Failed: 1 of 2 members failed" in event["message"]
+
+
+def test_a_failed_podgroup_that_ome_has_not_seen_to(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    """OME is away while a pod fails and somebody removes it: then there is no failed pod, and the phase stays."""
+    with OmeNative(cluster.folder / "admin.kubeconfig"):
+        create(cluster, namespace, service(engine=engine(1)))
+        wait_settled(cluster, namespace, 0)
+    [lost, _] = [one["metadata"]["name"] for one in cluster.list("pods", namespace)]
+    fail(cluster, namespace, lost)
+    wait_phase(cluster, namespace, NAME, "Failed", running=1, failed=1)
+    remove_pod(cluster, namespace, lost)
+    gang = comes_to(cluster, namespace, "half-bound", 1, "podgroup-failed")
+    paste(cluster, commands(gang), tmp_path)
+    with OmeNative(cluster.folder / "admin.kubeconfig"):
+        comes_to(cluster, namespace, "bound", 2, None)
+    assert codes(check(cluster, namespace)) == []
+    assert events(cluster, namespace, "PodGroupReset") == []  # nothing was left to reset
+
+
 def test_the_definition_comes_after_ome(cluster: Cluster, namespace: str) -> None:
     """OME looks for it once: pods are labelled, no PodGroup is made, and they wait for ever."""
     definition = cluster.get(CRDS, GROUPS)
@@ -121,8 +169,7 @@ def test_the_definition_comes_after_ome(cluster: Cluster, namespace: str) -> Non
             found = cluster.wait(
                 lambda: held if gangs(held := check(cluster, namespace))[0]["pods"] else None, 30, "the pods"
             )
-            [gang] = gangs(found)
-            assert gang["cause"] == "podgroup-crd-missing"
+            comes_to(cluster, namespace, "waiting", 0, "podgroup-crd-missing")
             assert "podgroup-crd-missing" in codes(found)
             metadata = {"name": GROUPS, "annotations": definition["metadata"]["annotations"]}
             again = {key: definition[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": metadata}

@@ -66,6 +66,9 @@ def test_what_the_scheduler_says(cluster: Cluster, namespace: str) -> None:
 
     late = {"rejection in Unreserve", "rejected due to timeout after waiting … at plugin Coscheduling"}
     cluster.wait(lambda: listen() <= late, 30, "all messages but two")
+    assert re.search(
+        r"^gated .* SchedulingGated ", cluster.kubectl("get", "pods", "--namespace", namespace).stdout, re.MULTILINE
+    )
     unseen = cluster.get("pod", "unseen", namespace)["status"]
     assert "conditions" not in unseen
     assert "nothing, and no event" in section("Pods are Pending")

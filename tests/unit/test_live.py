@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import copy
 import json
 import pathlib
 import subprocess
@@ -198,6 +200,7 @@ NATIVE_ROWS = [
     ("no controller", [], [group("blue-engine-0")], FROM_1_3, {}, "absent", "podgroup-foreign", ["gang-waiting"]),
     ("another's", [], [group("blue-engine-0", owner=HOLDER)], FROM_1_3, {}, "absent", "podgroup-foreign", ["gang-waiting"]),
     ("Failed, held back", [], [group("blue-engine-0", phase="Failed", owner=BY_OME)], FROM_1_3, {}, "absent", "podgroup-failed", ["gang-waiting"]),
+    ("Failed, one held back", native(half()[:2]), [group("blue-engine-0", phase="Failed", owner=BY_OME)], FROM_1_3, {}, "half-bound", "podgroup-failed", ["gang-half-bound"]),
     ("older than the definition", native(waiting()), [], FROM_1_3, {"defined": 20.0, "started": 10.0}, "waiting", "ome-started-before-crd", ["gang-waiting"]),
     ("younger than the definition", native(waiting()), [], FROM_1_3, {"defined": 10.0, "started": 20.0}, "waiting", "podgroup-missing", ["gang-waiting"]),
     ("OME says so", native(waiting()), [], FROM_1_3, {"unavailable": frozenset([("llm", "blue", "engine")])}, "waiting", "ome-started-before-crd", ["gang-waiting"]),
@@ -224,6 +227,43 @@ def test_one_cause(row: tuple[str, list[Json], list[Json], Options, Json, str, s
 
 def test_every_cause_has_a_row() -> None:
     assert {row[6] for row in ROWS + NATIVE_ROWS} == {*causes.NAMES, ""}
+
+
+def made_for_real() -> dict[str, list[str]]:
+    """The tests on a control plane that wait for a cause, by it: what is given to `comes_to` there, by its name or place."""
+    made: dict[str, list[str]] = {}
+    for file in sorted((pathlib.Path(__file__).parents[1] / "e2e").glob("test_live*.py")):
+        for test in ast.parse(file.read_text()).body:
+            if not isinstance(test, ast.FunctionDef) or not test.name.startswith("test_"):
+                continue
+            for call in ast.walk(test):
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "comes_to":
+                    cause = call.args[4]  # after cluster, namespace, state and bound
+                    assert isinstance(cause, ast.Constant), f"{file.name}: {test.name}: a cause is written out"
+                    if cause.value is not None:
+                        made.setdefault(cause.value, []).append(f"{file.name}::{test.name}")
+    return made
+
+
+def test_every_cause_is_made_for_real() -> None:
+    assert {*made_for_real()} == {*causes.NAMES}
+
+
+@pytest.mark.parametrize("pods", [half()[:2], []], ids=["half", "absent"])
+def test_a_failed_pod_is_to_go_before_its_podgroup_is_made_anew(pods: list[Json]) -> None:
+    """OME makes none anew while there is one, and deletes it by itself when there is none."""
+    failed = group("blue-engine-0", phase="Failed", owner=BY_OME)
+    dead = [pod(name, "n9", phase="Failed") for name in ("dead-1", "dead-2")]
+    elsewhere = pod("dead-3", "n9", phase="Failed")
+    elsewhere["metadata"]["namespace"] = "other"
+    members = native([*copy.deepcopy(pods), *dead, elsewhere])
+    [told] = found(members, [failed], FROM_1_3).told
+    assert told.commands == ("kubectl delete pods dead-1 dead-2 -n llm",)
+    assert told.finding.message.endswith(
+        "until it has made it anew, which it does once no failed pod is left: dead-1 and 1 more"
+    )
+    [told] = found(native(copy.deepcopy(pods)), [failed], FROM_1_3).told
+    assert told.commands == ("kubectl delete podgroups.scheduling.x-k8s.io blue-engine-0 -n llm",)
 
 
 LASTING = {"no-room", "scheduling-gated"}
