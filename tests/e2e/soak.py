@@ -2,7 +2,8 @@
 
 A PodGroup of 500 changes every second and one fails every three, and every few seconds a fault befalls the connection to
 a real API server. Memory, threads and open files are read every five seconds. From the second minute on they must stay
-where they are, every failed PodGroup must be reset, and no second may see more than two requests for the watch.
+where they are, every failed PodGroup must be reset, and there may be no more than two requests a second for the watch.
+What happens is counted, not timed: a slow machine takes longer for the same.
 
 Exit codes: 0 all stayed flat, 1 something grew or was left, with the numbers.
 """
@@ -10,7 +11,6 @@ Exit codes: 0 all stayed flat, 1 something grew or was left, with the numbers.
 from __future__ import annotations
 
 import argparse
-import itertools
 import random
 import sys
 import tempfile
@@ -43,9 +43,9 @@ FILES = 8
 
 
 class Sample(NamedTuple):
-    """What a process holds: KiB, threads, open files."""
+    """What a process holds after so many ticks: KiB, threads, open files."""
 
-    seconds: float
+    tick: int
     memory: int
     threads: int
     files: int
@@ -66,20 +66,17 @@ def main() -> int:
             before(account(cluster, namespace), Path(folder) / "proxy") as (proxy, turned),
             Reconciler(cluster, turned, "--rate", "50") as it,
         ):
-            samples = soaked(cluster, namespace, proxy, it, told.minutes * 60, random.Random(told.seed))
+            samples = soaked(cluster, namespace, proxy, it, round(told.minutes * 60), random.Random(told.seed))
             return judged(cluster, namespace, proxy, it, samples)
 
 
 def soaked(
-    cluster: Cluster, namespace: str, proxy: FaultProxy, it: Reconciler, seconds: float, chance: random.Random
+    cluster: Cluster, namespace: str, proxy: FaultProxy, it: Reconciler, ticks: int, chance: random.Random
 ) -> list[Sample]:
-    """Let things happen for so long; what was held meanwhile."""
+    """Let things happen so often, once a second; what was held meanwhile."""
     samples: list[Sample] = []
     begin = time.monotonic()
-    for tick in itertools.count():
-        now = time.monotonic() - begin
-        if now >= seconds:
-            return samples
+    for tick in range(ticks):
         name = f"svc-engine-{chance.randrange(PODGROUPS)}"
         if tick % 3 == 0:
             cluster.api.patch(GROUP, name, {"status": {"phase": "Failed", "failed": 1}}, namespace, "status")
@@ -94,14 +91,14 @@ def soaked(
             with proxy.down():
                 time.sleep(3)
         if tick % 5 == 0:
-            samples.append(Sample(now, it.status("VmRSS"), it.status("Threads"), it.descriptors()))
+            samples.append(Sample(tick, it.status("VmRSS"), it.status("Threads"), it.descriptors()))
         if tick % 30 == 0:
             print(
-                f"{now:5.0f} s  {samples[-1].memory / 1024:.1f} MiB  {samples[-1].threads} threads  {samples[-1].files} files",
+                f"{time.monotonic() - begin:5.0f} s  {samples[-1].memory / 1024:.1f} MiB  {samples[-1].threads} threads  {samples[-1].files} files",
                 flush=True,
             )
         time.sleep(max(0.0, begin + tick + 1 - time.monotonic()))
-    raise AssertionError
+    return samples
 
 
 def judged(cluster: Cluster, namespace: str, proxy: FaultProxy, it: Reconciler, samples: list[Sample]) -> int:
@@ -112,7 +109,7 @@ def judged(cluster: Cluster, namespace: str, proxy: FaultProxy, it: Reconciler, 
         420,
         "every PodGroup to be reset",
     )
-    early = [one for one in samples if one.seconds <= max(60.0, samples[-1].seconds / 4)]
+    early = [one for one in samples if one.tick <= max(60, samples[-1].tick / 4)]
     late = samples[len(early) :]
     wrong = []
     for what, most in (("memory", MEMORY), ("threads", THREADS), ("files", FILES)):
@@ -121,7 +118,8 @@ def judged(cluster: Cluster, namespace: str, proxy: FaultProxy, it: Reconciler, 
         if last > first + most:
             wrong.append(what)
     watches = [one for one in proxy.requests if one.watch]
-    if busiest(watches) > 2:
+    # Of a machine that stops for a moment a single second tells little.
+    if busiest(watches, 3.0) > 6:
         wrong.append("watches")
     errors = it.log(level="error")
     if errors:
