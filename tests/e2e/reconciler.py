@@ -52,11 +52,19 @@ def role_of(namespace: str) -> str:
 class Reconciler:
     """A running `postrender reconcile`; it is killed with its block, and what it logged can be read."""
 
-    def __init__(self, cluster: Cluster, kubeconfig: Path, *words: str, wanted: bool = True) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        kubeconfig: Path,
+        *words: str,
+        wanted: bool = True,
+        program: Sequence[str] = ("-m", "postrender"),
+    ) -> None:
         self.cluster = cluster
         self.kubeconfig = kubeconfig
         self.words = words
         self.wanted = wanted  # to become ready
+        self.program = program  # what Python runs
         self.port = 0
         self.path = cluster.folder / "logs" / f"reconciler-{next(_NUMBERS)}.log"
         self.process: subprocess.Popen[bytes] | None = None
@@ -71,7 +79,7 @@ class Reconciler:
     def start(self) -> None:
         """Start it, and wait until it serves, and is ready if it is to be."""
         before = len(self.log("started"))
-        command = [sys.executable, "-m", "postrender", "reconcile", "--kubeconfig", str(self.kubeconfig)]
+        command = [sys.executable, *self.program, "reconcile", "--kubeconfig", str(self.kubeconfig)]
         with self.path.open("ab") as log:
             self.process = subprocess.Popen(
                 [*command, "--listen", "127.0.0.1:0", "-v", *self.words],

@@ -341,6 +341,78 @@ def test_a_failed_pod_that_terminates(place: Place) -> None:
         stays(place.cluster, lambda: len(place.proxy.seen(method="PATCH", path="/status$")) == 1, 1)
 
 
+# What fails again and again
+
+
+def written(place: Place, count: int) -> list[Request]:
+    """The writes of so many resets, waited for."""
+    found = place.proxy.wait(count, method="PATCH", path="/status$", answered=True)
+    assert [one.status for one in found] == [200] * count
+    return found
+
+
+def gaps(requests: Sequence[Request]) -> list[float]:
+    return [after.time - one.time for one, after in itertools.pairwise(requests)]
+
+
+def test_what_fails_again_waits_longer_each_time(place: Place) -> None:
+    place.podgroup()
+    with Reconciler(place.cluster, place.kubeconfig) as it:
+        for resets in (1, 2):
+            place.wait_reset(seconds=20)
+            place.set()
+            it.wait_log("held back", reason="BackOff", count=resets)
+            assert it.metric("postrender_podgroup_resets_held", reason="BackOff") == 1
+        place.wait_reset(seconds=30)
+        [first, second] = gaps(written(place, 3))
+    assert 5 <= first < 10
+    assert 10 <= second < 20
+
+
+# As it is shipped, the tenth reset comes after twenty minutes, and the one after it an hour later: no option shortens
+# that. So in this process a second takes ten milliseconds, for these times only.
+HURRIED = """
+from postrender.reconciler import decide, queue, voice
+
+for name in ("FIRST_WAIT", "LONGEST_WAIT", "FORGOTTEN_AFTER", "WINDOW", "PAUSE"):
+    setattr(decide, name, getattr(decide, name) / 100)
+queue.REST /= 100
+voice._AT_ONCE = 20  # one a minute is a second Event in all this time
+
+from postrender.__main__ import main
+
+main()
+"""
+WAITS = [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3, 3, 3]
+PAUSE = 36
+
+
+def test_what_failed_after_ten_resets_is_left_alone_for_a_while(place: Place) -> None:
+    place.podgroup()
+    with Reconciler(place.cluster, place.kubeconfig, program=("-c", HURRIED)) as it:
+        for _ in range(10):
+            place.wait_reset()
+            place.set()
+        it.wait_log("held back", reason="Suspended")
+        it.wait(lambda: it.metric("postrender_podgroup_resets_held", reason="Suspended") == 1, 5, "it to be counted")
+        [said] = [one for one in it.log(reason="Suspended") if one["level"] == "warning"]
+        assert said["msg"].startswith(f"PodGroup {NAME} failed again after each of 10 resets within an hour")
+        place.cluster.wait(lambda: told(place, "PodGroupResetSuspended"), 10, "its Event")
+        waited = gaps(written(place, 10))
+        assert all(gap >= wait for gap, wait in zip(waited, WAITS, strict=True)), waited
+        # Somebody who writes to it meanwhile changes nothing.
+        place.cluster.api.patch(GROUP, NAME, {"metadata": {"labels": {"touched": "yes"}}}, place.namespace)
+        place.wait_reset(seconds=PAUSE + 20)
+        it.wait(lambda: it.metric("postrender_podgroup_resets_held") == 0, 5, "nothing to be held")
+        *_, pause = gaps(written(place, 11))
+        assert pause >= PAUSE
+        assert len(told(place, "PodGroupResetSuspended")) == 1
+
+
+def told(place: Place, reason: str) -> list[Object]:
+    return [one for one in events(place.cluster, place.namespace) if one["reason"] == reason]
+
+
 # Many
 
 
