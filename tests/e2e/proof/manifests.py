@@ -81,6 +81,12 @@ def multinode(name: str, workers: int = 2, replicas: int = 1, gpus: int = 8, bui
     return f"{runtime}---\n{SERVICE.format(name=name, model=MODEL, replicas=replicas, build=build)}"
 
 
+def sized(name: str, build: str, workers: int, replicas: int) -> str:
+    """Return one that says itself how many workers it wants. OME 1.2.2 hears of a change in a service, not in a runtime."""
+    service = multinode(name, workers=1, replicas=replicas, build=build)
+    return f"{service}    leader: {{}}\n    worker:\n      size: {workers}\n"
+
+
 def native(name: str, workers: int = 2, gpus: int = 8, build: str = "a") -> str:
     """Return a service with leader and workers of its own: what OME 1.3 runs by itself, as OMENative."""
     return NATIVE.format(name=name, workers=workers, gpus=gpus, build=build)

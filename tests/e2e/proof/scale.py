@@ -13,7 +13,7 @@ from tests.e2e.cluster import ClusterError
 
 from .outcome import Gang
 from .stage import SCRIPT, Stage, multinode
-from .tools import CHART, OPTIONS, Helm
+from .tools import CHART, OPTIONS, Helm, Revision, variables
 
 SIZE, PER_NODE = 8, 2  # pods of a gang, pods that a node has room for
 QUIET = 10.0
@@ -43,11 +43,11 @@ def run(gangs: int, nodes: int, ours: bool = True, seconds: float = 1500) -> Sca
     with multinode(nodes, coscheduling={"podGroupBackoffSeconds": 5}) as stage:
         namespace = stage.cluster.namespace()  # it goes with the cluster, which is quicker than to delete so much
         helm = Helm("4.3", stage.cluster, namespace, ours)
-        words = ("--set", f"gangs={gangs},workers={SIZE - 1},gpus=4")
-        rendered = helm.run("template", "gang", CHART, *words)
+        revision, words = Revision(workers=SIZE - 1), ("--set", f"gangs={gangs},gpus=4")
+        rendered = helm.run("template", "gang", CHART, *revision.words(), *words)
         filter_ = cost("postrender, alone on the chart's output", [str(SCRIPT)], rendered.encode())
         begin = time.monotonic()
-        helm.deploy("gang", "a", *words)
+        helm.deploy("gang", revision, *words)
         installed = time.monotonic() - begin
         found, last_bind = rest(stage, namespace, gangs * SIZE, begin, seconds)
         facts = {
@@ -82,7 +82,7 @@ def rest(stage: Stage, namespace: str, count: int, begin: float, seconds: float)
 def cost(name: str, command: list[str], data: bytes) -> Cost:
     """Run a filter, and return what it needed."""
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=OPTIONS
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=variables(OPTIONS)
     ) as process:
         assert process.stdin
         assert process.stdout

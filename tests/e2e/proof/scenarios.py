@@ -210,7 +210,7 @@ def surge(stage: Stage, ours: bool) -> Outcome:
         def over() -> bool:
             pods = {pod["metadata"]["name"]: pod for pod in stage.pods(namespace)}
             seen.update({name: pods[name]["metadata"]["labels"].get(GROUP, "") for name in names if name in pods})
-            return renewed(stage, namespace, before, 6)
+            return renewed(stage, namespace, before, 6) and not pods.keys() & set(names)
 
         stage.cluster.wait(over, 120, "the update to be over")
         stage.running(namespace, 6)

@@ -4,57 +4,71 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
-from tests.e2e.cluster import ClusterError
+from tests.e2e.cluster import ApiError, ClusterError
 
 from .outcome import Outcome
-from .scenarios import Scenario, whole_or_none
-from .stage import Stage
-from .tools import Helm, Kustomize, Tool
+from .scenarios import Scenario, admission, whole_or_none
+from .stage import FILLER, Stage
+from .tools import POLICY, Build, Function, Helm, Kubectl, Pipe, Revision, Tool
 
-KINDS = ("inferenceservices", "servingruntimes", "podgroups", "leaderworkersets", "statefulsets", "pods")
+BUILD, SIZE = "example.com/build", "leaderworkerset.sigs.k8s.io/size"
 
 
-def way(stage: Stage, namespace: str, tool: Tool, ours: bool) -> Outcome:
-    """Install one, upgrade it and roll it back; install the other beside it; uninstall the first, then the other.
+def way(stage: Stage, namespace: str, tool: Tool) -> Outcome:
+    """Install one, give it a worker more and take it back, a replica more and take it back; install the other beside it.
 
-    What waits while another is updated is a story of its own: `replaced`.
+    Then uninstall the first, then the other. What waits while another is updated is a story of its own: `replaced`.
     """
+    before = objects(stage)
     begin = time.monotonic()
-    tool.deploy("blue", "a")
-    facts: dict[str, int | float | str] = {}
-    if ours:
-        stage.running(namespace, 3)
-        facts["seconds from the command to three running pods"] = round(time.monotonic() - begin, 1)
-        facts["running after the upgrade"] = renewed(stage, namespace, lambda: tool.deploy("blue", "b"))
-        facts["running after the rollback"] = renewed(stage, namespace, lambda: tool.back("blue"))
-    tool.deploy("green", "a")
+    tool.deploy("blue", Revision())
+    stage.running(namespace, 3)
+    facts: dict[str, int | float | str] = {
+        "seconds from the command to three running pods": round(time.monotonic() - begin, 1)
+    }
+    larger = Revision(build="b", workers=3)
+    tool.deploy("blue", larger)
+    facts["running after an upgrade to four pods"] = running(stage, namespace, larger)
+    tool.back("blue")
+    facts["running after the rollback"] = running(stage, namespace, Revision())
+    first = of(stage, namespace, "blue")
+    tool.deploy("blue", Revision(replicas=2))
+    facts["bound of each after an upgrade to two replicas"] = " and ".join(
+        str(gang.bound) for gang in stage.rest(namespace, 3, 6)
+    )
+    tool.back("blue")
+    facts["running after the rollback of that"] = len(stage.running(namespace, 3))
+    facts["pods of these that ran before it"] = len(first & of(stage, namespace, "blue"))
+    tool.deploy("green", Revision())
     gangs = stage.rest(namespace, 3, 6)
-    if not ours:
-        return Outcome(gangs)
     tool.remove("blue")
     stage.wait_pods(namespace, 3)
     stage.wake(namespace)
     stage.running(namespace, 3)
     facts["bound of the other when the first is uninstalled"] = stage.gangs(namespace, 3)[0].bound
     tool.remove("green")
-    facts["objects left when both are"] = left(stage, namespace)
+    facts["objects left when both are"] = left(stage, before)
     return Outcome(gangs, facts)
 
 
-def renewed(stage: Stage, namespace: str, change: Callable[[], None]) -> int:
-    """Make a change that replaces all pods of the one gang; return how many run once it has."""
-    before = of(stage, namespace, "blue")
-    change()
-    stage.cluster.wait(lambda: not of(stage, namespace, "blue") & before, 60, "the change to reach the pods")
-    return len(stage.running(namespace, 3))
+def running(stage: Stage, namespace: str, revision: Revision) -> int:
+    """Wait until all pods are those of a revision; return how many run then."""
+    wanted = (revision.build, str(1 + revision.workers))
+
+    def reached() -> bool:
+        pods = [pod["metadata"]["annotations"] for pod in stage.pods(namespace)]
+        return {(pod[BUILD], pod[SIZE]) for pod in pods} == {wanted}
+
+    stage.cluster.wait(reached, 60, "the change to reach the pods")
+    return len(stage.running(namespace, 1 + revision.workers))
 
 
 def of(stage: Stage, namespace: str, name: str) -> set[str]:
-    """Return the uids of a release's pods."""
-    pods = stage.pods(namespace)
-    return {pod["metadata"]["uid"] for pod in pods if pod["metadata"]["labels"]["ome.io/inferenceservice"] == name}
+    """Return the uids of a release's pods; a prefix of its name is none of our business."""
+    pods = [pod["metadata"] for pod in stage.pods(namespace)]
+    return {pod["uid"] for pod in pods if pod["labels"]["ome.io/inferenceservice"].endswith(name)}
 
 
 def bounds(stage: Stage, namespace: str) -> list[int]:
@@ -62,48 +76,67 @@ def bounds(stage: Stage, namespace: str) -> list[int]:
     return [gang.bound for gang in stage.gangs(namespace, 3)]
 
 
-def left(stage: Stage, namespace: str) -> int:
-    """Wait for the garbage collector; return how many objects are there all the same."""
+def objects(stage: Stage) -> dict[str, str]:
+    """Return where each object of the cluster is, of whatever kind, by its uid."""
+    api = stage.cluster.api
+    api.discover()
+    found: dict[str, str] = {}
+    for path in {path for path, _ in api.kinds.values()}:
+        try:
+            items = api.request("GET", path)["items"]
+        except ApiError as error:
+            if error.status not in {404, 405}:  # kinds that can only be asked, or only created
+                raise
+            continue
+        for one in items:
+            found.setdefault(one["metadata"].get("uid", path), f"{path} {one['metadata'].get('name')}")
+    return found
 
-    def objects() -> int:
-        found = [one["metadata"]["name"] for kind in KINDS for one in stage.cluster.list(kind, namespace)]
-        return len([name for name in found if not name.startswith("filler")])
+
+def left(stage: Stage, before: Container[str]) -> int:
+    """Wait for the garbage collector; return how many objects are there that were not before, and are no mere word."""
+
+    def new() -> list[str]:
+        names = [name for uid, name in objects(stage).items() if uid not in before]
+        return [name for name in names if "/events " not in name and f" {FILLER}" not in name]
 
     try:
-        stage.cluster.wait(lambda: objects() == 0, 60, "nothing to be left")
+        stage.cluster.wait(lambda: not new(), 60, "nothing to be left")
     except ClusterError:
-        return objects()
+        return len(new())
     return 0
 
 
-def helm_3(stage: Stage, ours: bool) -> Outcome:
-    """Helm 3: `--post-renderer postrender`."""
-    with stage.namespace() as namespace:
-        return way(stage, namespace, Helm("3.19", stage.cluster, namespace, ours), ours)
+def played(make: Callable[[Stage, str, bool], Tool]) -> Callable[[Stage, bool], Outcome]:
+    """Return the story as it goes with a tool. Where we are in it, the policy that tells replicas apart is installed."""
+
+    def play(stage: Stage, ours: bool) -> Outcome:
+        with stage.namespace() as namespace, admission(stage) if ours else contextlib.nullcontext():
+            return way(stage, namespace, make(stage, namespace, ours))
+
+    return play
 
 
-def helm_4(stage: Stage, ours: bool) -> Outcome:
-    """Helm 4: the plugin."""
-    with stage.namespace() as namespace:
-        return way(stage, namespace, Helm("4.3", stage.cluster, namespace, ours), ours)
+def helm(version: str) -> Callable[[Stage, bool], Outcome]:
+    """Helm: 3 with `--post-renderer postrender`, 4 with the plugin."""
+    return played(lambda stage, namespace, ours: Helm(version, stage.cluster, namespace, ours, POLICY))
 
 
-def kustomize(stage: Stage, ours: bool) -> Outcome:
-    """kustomize, and a pipe to `kubectl apply`."""
-    with stage.namespace() as namespace:
-        return way(stage, namespace, Kustomize(stage.cluster, namespace, ours), ours)
+def kubectl(kind: type[Kubectl]) -> Callable[[Stage, bool], Outcome]:
+    """What ends in `kubectl apply --prune`."""
+    return played(lambda stage, namespace, ours: kind(stage.cluster, namespace, ours, POLICY))
 
 
 def replaced(stage: Stage, ours: bool) -> Outcome:
     """A gang that runs is updated in place while another waits. What comes of it is no promise kept: see the page."""
     with stage.namespace() as namespace:
-        tool = Kustomize(stage.cluster, namespace, ours)
-        tool.deploy("blue", "a")
+        tool = Pipe(stage.cluster, namespace, ours)
+        tool.deploy("blue", Revision())
         stage.running(namespace, 3)
-        tool.deploy("green", "a")
+        tool.deploy("green", Revision())
         stage.rest(namespace, 3, 6)
         before = of(stage, namespace, "blue")
-        tool.deploy("blue", "b")
+        tool.deploy("blue", Revision(build="b"))
         stage.cluster.wait(lambda: of(stage, namespace, "blue") - before, 60, "the new leader")
         # Old workers take their time to end. Here they are gone at once, so the new ones are kept away for a while.
         with stage.cluster.part("lws").paused():
@@ -128,7 +161,7 @@ def foreign(stage: Stage, ours: bool) -> Outcome:
         before = stage.cluster.api.create(theirs)["metadata"]["uid"]
         said = ""
         try:
-            Helm("4.3", stage.cluster, namespace, ours).deploy("blue", "a")
+            Helm("4.3", stage.cluster, namespace, ours).deploy("blue", Revision())
         except ClusterError as error:
             said = str(error)
         gangs = () if said else stage.rest(namespace, 3, 3)
@@ -144,14 +177,16 @@ def foreign(stage: Stage, ours: bool) -> Outcome:
 
 
 def complete(outcome: Outcome) -> bool:
-    """No gang partial, the other whole once there is room, and in the end nothing."""
-    return whole_or_none(outcome) and [*outcome.facts.values()][1:] == [3, 3, 3, 0]
+    """No gang partial, nothing stopped for a replica that finds no room, the other whole once there is some, nothing left."""
+    return whole_or_none(outcome) and [*outcome.facts.values()][1:] == [4, 3, "3 and 0", 3, 3, 3, 0]
 
 
 WAYS = (
-    Scenario("helm-3", helm_3, complete),
-    Scenario("helm-4", helm_4, complete),
-    Scenario("kustomize", kustomize, complete),
+    Scenario("helm-3", helm("3.19"), complete),
+    Scenario("helm-4", helm("4.3"), complete),
+    Scenario("kustomize", kubectl(Pipe), complete),
+    Scenario("function", kubectl(Function), complete),
+    Scenario("build", kubectl(Build), complete),
     Scenario("foreign", foreign, lambda outcome: [*outcome.facts.values()] == ["refused it", 0, "kept"]),
 )
 # What we do not mend, so that nobody learns of it from us last.
