@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import click
 
 from ..findings import DONE, INTERRUPTED, USAGE
+from ..hosts.filter import TERMINAL
 from . import about, cluster, gitops, plugins, review
 from .about import COMPLETE
 from .group import ReaderGone, cli
@@ -24,6 +26,7 @@ def run(words: list[str]) -> int:
     if not words and COMPLETE not in os.environ:
         with click.Context(cli, info_name="postrender", **cli.context_settings) as context:
             click.echo(cli.get_help(context))
+        sys.stderr.write(f"postrender: error: {TERMINAL}\n")
         return USAGE
     try:
         result = cli.main(words, prog_name="postrender", standalone_mode=False)

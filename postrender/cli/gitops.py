@@ -129,8 +129,9 @@ def patches(
     told = settled(config, given)
     if output is None and (check or force):
         raise click.UsageError("--check and --force go with --output FOLDER")
-    made = flux.patches(read(file), told.options, form, release)
-    say(made.findings, "<stdin>" if file == "-" else file, told)
+    joined = read(file)
+    made = flux.patches(joined.data, told.options, form, release)
+    say([joined.named(finding) for finding in made.findings], "", told)
     if made.refused:
         return REFUSED
     if output is not None:
@@ -152,7 +153,7 @@ def deliver(files: Sequence[File], output: str, check: bool, force: bool) -> int
     except folder.Refused as error:
         raise Stopped(str(error), REFUSED) from None
     except OSError as error:
-        message = f"{output}: cannot be {'read' if check else 'written'}: {error.strerror or error}"
+        message = f"{output} cannot be {'read' if check else 'written'}: {error.strerror or error}"
         raise Stopped(message, UNREACHABLE) from None
     put(b"".join(line.encode(errors="surrogateescape") + b"\n" for line in folder.diff(output, changes)))
     return WOULD_CHANGE if changes else DONE

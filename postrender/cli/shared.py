@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import IO
 
     from ..findings import Finding
+    from ..hosts.joined import Joined
     from ..hosts.review import Streams
     from ..sources import Settled
 
@@ -124,17 +125,15 @@ def settled(config: str | None, given: Mapping[str, str | bool | Sequence[str] |
         raise Stopped(str(error), UNREACHABLE if isinstance(error, Unreadable) else USAGE) from None
 
 
-def read(file: str) -> bytes:
-    """Return the bytes of a file, or of stdin for `-`."""
-    if file == "-" and sys.stdin is None:
-        raise Stopped("stdin is closed; give it a pipe, or name a FILE", UNREACHABLE)
+def read(file: str) -> Joined:
+    """Return a file, the files of a folder as one stream, or stdin for `-`."""
+    from ..hosts import review
+    from ..hosts.joined import together
+
     try:
-        if file == "-":
-            return sys.stdin.buffer.read()
-        with open(file, "rb") as source:
-            return source.read()
-    except OSError as error:
-        raise Stopped(f"{file}: cannot be read: {error.strerror or error}", UNREACHABLE) from None
+        return together(review.read([file], streams()))
+    except review.Stopped as stopped:
+        raise Stopped(str(stopped), stopped.code) from None
 
 
 def put(data: bytes) -> None:

@@ -9,7 +9,7 @@ from ..findings import DONE, ERROR, REFUSED, UNREACHABLE, USAGE, WARNING, WOULD_
 from ..options import Source
 from ..sources import Misuse, Unreadable, files, settle
 from ..views.findings import lines, printable
-from .filter import STDIN
+from .filter import STDIN, TERMINAL
 from .joined import together
 
 TYPE_CHECKING = False
@@ -204,8 +204,11 @@ def read(names: Sequence[str], streams: Streams) -> list[Source]:
         if streams.source is None:
             raise Stopped("stdin is closed; give it a pipe, or name a FILE", UNREACHABLE)
         if streams.source.isatty():
-            raise Stopped("stdin is a terminal; give it a pipe, or name a FILE", USAGE)
-        sources.append(Source(STDIN, streams.source.read()))
+            raise Stopped(TERMINAL, USAGE)
+        try:
+            sources.append(Source(STDIN, streams.source.read()))
+        except OSError as error:
+            raise Stopped(f"{STDIN} cannot be read: {error.strerror or error}", UNREACHABLE) from None
     return sources
 
 

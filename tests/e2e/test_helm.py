@@ -590,7 +590,7 @@ FAILURES = {
         2, "Got unexpected extra argument (b)", ("--post-renderer-args=a", "--post-renderer-args=b")
     ),
     "a file that is missing": Failure(
-        4, "missing.yaml: cannot be read: No such file or directory", ("--post-renderer-args=missing.yaml",)
+        4, "missing.yaml cannot be read: No such file or directory", ("--post-renderer-args=missing.yaml",)
     ),
     "an unknown variable": Failure(
         2, "POSTRENDER_SPARE: there is no such option; did you mean POSTRENDER_SPARES?", (), {"POSTRENDER_SPARE": "1"}
@@ -610,7 +610,10 @@ FAILURES = {
         {"POSTRENDER_CONTEXT": "missing.yaml"},
     ),
     "a missing config": Failure(
-        4, "missing.yaml cannot be read: No such file or directory", (), {"POSTRENDER_CONFIG": "missing.yaml"}
+        4,
+        "POSTRENDER_CONFIG: missing.yaml cannot be read: No such file or directory",
+        (),
+        {"POSTRENDER_CONFIG": "missing.yaml"},
     ),
 }
 

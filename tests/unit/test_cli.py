@@ -1,5 +1,6 @@
 """The command line around the filter."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -30,11 +31,41 @@ def test_a_file(tmp_path, command):
     assert f"postrender: warning: {path}:1:1: InferenceService/qwen: spec.runtime: ".encode() in done.stderr
 
 
-@pytest.mark.parametrize("name", ["missing.yaml", "."])
-def test_a_file_that_cannot_be_read(tmp_path, name):
-    done = run(str(tmp_path / name))
+@pytest.mark.parametrize("command", [(), ("render",), ("patches", "--form=kustomize")])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("missing.yaml", "cannot be read: No such file or directory"),
+        (".", "holds no file that ends in .yaml, .yml, .json"),
+    ],
+)
+def test_a_file_that_cannot_be_read(tmp_path, command, name, said):
+    done = run(*command, str(tmp_path / name))
     assert (done.returncode, done.stdout) == (4, b"")
-    assert done.stderr.startswith(f"postrender: error: {tmp_path / name}: cannot be read: ".encode())
+    assert done.stderr == f"postrender: error: {tmp_path / name} {said}\n".encode()
+
+
+@pytest.mark.parametrize("command", [(), ("patches", "--form=kustomize")])
+def test_a_folder_is_one_stream(tmp_path, command):
+    (tmp_path / "a.yaml").write_bytes(b"kind: A")
+    (tmp_path / "b.yaml").write_bytes(SERVICE)
+    done = run(*command, str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, run(*command, data=b"kind: A\n---\n" + SERVICE).stdout)
+    assert f"postrender: warning: {tmp_path}/b.yaml:1:1: InferenceService/qwen: spec.runtime: ".encode() in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("render",), ("--strict",), ("krm",), ("patches", "--form=kustomize"), ("check",), ("explain",)]
+)
+def test_a_terminal_on_stdin_is_not_waited_for(words):
+    master, slave = os.openpty()
+    try:
+        done = subprocess.run([SCRIPT, *words], stdin=slave, capture_output=True, timeout=60, check=False)
+    finally:
+        os.close(master)
+        os.close(slave)
+    assert done.returncode == 2
+    assert done.stderr == b"postrender: error: stdin is a terminal; give it a pipe, or name a FILE\n"
 
 
 def test_a_closed_stdout_beside_a_file(tmp_path):
