@@ -132,6 +132,42 @@ def test_checking_patches(tmp_path):
     assert b"-  name: qwen-engine-0\n+  name: other-engine-0\n" in done.stdout
 
 
+# What stands before a service whose engine has no size on the last of these lines, and is a file of its own.
+@pytest.mark.parametrize(
+    "head", ["", "---\n", "--- \n# of it\n", "# of it\n---\n", "%YAML 1.1\n---\n", "\ufeff# of it\n"]
+)
+def test_what_is_found_in_a_folder_stands_in_its_files(tmp_path, head):
+    for name in ("a", "b", "c"):
+        text = SERVICE.replace("name: qwen", f"name: {name}")
+        if name == "c":
+            text = text.replace("worker: {size: 1}", "worker:\n      size: no")
+        (tmp_path / f"{name}.yaml").write_text((head + text).rstrip("\n"))
+    line = (head + text).split("\n").index("      size: no") + 1
+    done = build(".", "--output=out", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, b"")
+    said = f"postrender: error: ./c.yaml:{line}:13: InferenceService/c: spec.engine.worker.size: "
+    assert said in done.stderr.decode()
+
+
+NAMED = "apiVersion: v1\nkind: B\nmetadata: {name: b}\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ("# b\nkind: B\n", "./b.yaml:2:1: metadata.name: a B without a name, "),
+        (f"# b\n{NAMED}---\n# c\n{NAMED}", "./b.yaml:7: B/b: stands twice, first at ./b.yaml:2; remove one of the two"),
+    ],
+)
+def test_what_keeps_a_folder_from_being_files_stands_in_it(tmp_path, other, said):
+    """Its lines are those of the folder, though the PodGroup of the first file comes before."""
+    (tmp_path / "a.yaml").write_text(SERVICE)
+    (tmp_path / "b.yaml").write_text(other)
+    done = build(".", "--output=out", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.decode().startswith(f"postrender: error: {said}")
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
