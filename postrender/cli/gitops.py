@@ -101,9 +101,7 @@ def build(
 @click.argument("file", default="-", type=click.Path())
 @click.option("--form", type=click.Choice(["flux", "kustomize"]), required=True, help="Whose patches to make.")
 @_writes(required=False)
-@click.option(
-    "--release-name", "release", default="release-name", metavar="NAME", help="Of Flux: the HelmRelease to patch."
-)
+@click.option("--release-name", "release", default="", metavar="NAME", help="Of Flux: the HelmRelease to patch.")
 def patches(
     file: str,
     form: str,
@@ -125,10 +123,18 @@ def patches(
       helm template qwen ./chart | postrender patches --form flux --release-name qwen --output gangs --ome 1.3
     """
     from ..hosts import flux
+    from ..renderers import Failed, check_release
 
     told = settled(config, given)
     if output is None and (check or force):
         raise click.UsageError("--check and --force go with --output FOLDER")
+    if form == flux.FLUX:
+        if not release:
+            raise click.UsageError("--form flux needs the name of the HelmRelease; say --release-name NAME")
+        try:
+            check_release(release)
+        except Failed as error:
+            raise click.UsageError(f"--release-name: {error}") from None
     joined = read(file)
     made = flux.patches(joined.data, told.options, form, release)
     say([joined.named(finding) for finding in made.findings], "", told)

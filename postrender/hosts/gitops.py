@@ -197,6 +197,8 @@ def request(source: str, helm: Helm, options: Options) -> renderers.Chart | rend
         raise Misuse(f"--{flag} is for a chart, and {source} is none; leave it out, or name a folder with a {_CHART}")
     if any(os.path.isfile(os.path.join(source, name)) for name in _KUSTOMIZATIONS):
         return renderers.Kustomization(source)
+    if not os.path.exists(source):
+        raise Misuse(f"{source}: no such file or folder")
     if not os.path.isdir(source):
         raise Misuse(f"{source}: is no chart, kustomization or folder; pack a chart as .tgz, or name its folder")
     return renderers.Folder(source)

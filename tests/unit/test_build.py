@@ -94,7 +94,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, more):
         (["in", "--output=in"], "in is the source itself; name another folder to write"),
         (
             ["missing", "--output=out"],
-            "missing: is no chart, kustomization or folder; pack a chart as .tgz, or name its folder",
+            "missing: no such file or folder",
         ),
         (
             ["in", "--output=out", "--set=a=1"],
@@ -112,8 +112,8 @@ def test_a_wrong_command_line(tmp_path, words, said):
 
 def test_without_a_folder_all_is_printed(tmp_path):
     stream = SERVICE.encode()
-    assert patches("--form=flux", "--output=gangs", cwd=tmp_path, data=stream).returncode == 0
-    done = patches("--form=flux", cwd=tmp_path, data=stream)
+    assert patches("--form=flux", "--release-name=qwen", "--output=gangs", cwd=tmp_path, data=stream).returncode == 0
+    done = patches("--form=flux", "--release-name=qwen", cwd=tmp_path, data=stream)
     assert (done.returncode, done.stderr) == (0, b"")
     names = ("helmrelease.yaml", "kustomization.yaml", "podgroups.yaml")
     parts = [f"# {name}\n{(tmp_path / 'gangs' / name).read_text()}" for name in names]
@@ -169,6 +169,20 @@ def test_what_keeps_a_folder_from_being_files_stands_in_it(tmp_path, other, said
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "--form flux needs the name of the HelmRelease; say --release-name NAME"),
+        (["--release-name="], "--form flux needs the name of the HelmRelease; say --release-name NAME"),
+        (["--release-name=Q_q"], "--release-name: 'Q_q' is no name of a Helm release; "),
+    ],
+)
+def test_patches_for_flux_go_into_a_release_with_a_name(tmp_path, words, said):
+    done = patches("--form=flux", *words, cwd=tmp_path, data=SERVICE.encode())
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert said in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
     ("words", "code", "said"),
     [
         (["--check"], 2, "--check and --force go with --output FOLDER"),
@@ -178,7 +192,7 @@ def test_what_keeps_a_folder_from_being_files_stands_in_it(tmp_path, other, said
     ],
 )
 def test_a_wrong_command_line_of_patches(tmp_path, words, code, said):
-    done = patches("--form=flux", *words, cwd=tmp_path, data=b"")
+    done = patches("--form=flux", "--release-name=qwen", *words, cwd=tmp_path, data=b"")
     assert (done.returncode, done.stdout) == (code, b"")
     assert said in done.stderr.decode()
 
@@ -192,6 +206,6 @@ def test_a_wrong_command_line_of_patches(tmp_path, words, code, said):
 )
 def test_an_output_that_cannot_be_written(tmp_path, to, said):
     (tmp_path / "stream.yaml").write_text(SERVICE)
-    command = f'"{SCRIPT}" patches {ACCEPT} --form=flux stream.yaml >{to}'
+    command = f'"{SCRIPT}" patches {ACCEPT} --form=flux --release-name=qwen stream.yaml >{to}'
     done = subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, capture_output=True, check=False)
     assert (done.returncode, done.stderr.decode()) == (4, f"postrender: error: {said}\n")
