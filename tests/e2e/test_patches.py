@@ -39,7 +39,17 @@ def oracle() -> Iterator[Oracle]:
 def patched(stream: bytes, form: str, folder: pathlib.Path, *words: str) -> str:
     """What kustomize makes of a stream with our patches and PodGroups, from the files as they are meant to be used."""
     (folder / "stream.yaml").write_bytes(stream)
-    done = run(SCRIPT, "patches", ACCEPT, f"--form={form}", "--release-name=qwen", "--output=gangs", *words, "stream.yaml", cwd=folder)
+    done = run(
+        SCRIPT,
+        "patches",
+        ACCEPT,
+        f"--form={form}",
+        "--release-name=qwen",
+        "--output=gangs",
+        *words,
+        "stream.yaml",
+        cwd=folder,
+    )
     assert (done.returncode, done.stderr) == (0, b"")
     held: dict[str, Any] = {"sortOptions": {"order": "fifo"}, "resources": ["stream.yaml"]}
     if form == "kustomize":
