@@ -33,8 +33,11 @@ def run(words: list[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        error.show()
-        return shown(f"postrender: error: {error.format_message()}", error.exit_code)
+        message = f"postrender: error: {error.format_message()}"
+        usage = error.ctx.get_usage() if isinstance(error, click.UsageError) and error.ctx is not None else ""
+        if sys.stderr is not None:
+            sys.stderr.write(f"{usage}\n{message}\n" if usage else f"{message}\n")
+        return shown(message, error.exit_code)
     except click.Abort:
         return INTERRUPTED
     except ReaderGone:

@@ -13,7 +13,6 @@ from ..options import CODES, FILE, FILES, LIST, SWITCH, TABLE, Option
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import IO
 
     from ..findings import Finding
     from ..hosts.joined import Joined
@@ -109,10 +108,6 @@ class Stopped(click.ClickException):
         """Keep both."""
         super().__init__(message)
         self.exit_code = code  # type: ignore[misc]  # click's own is of the class, for exceptions of one code
-
-    def show(self, file: IO[str] | None = None) -> None:
-        """Write the message as all of ours are written."""
-        (file or sys.stderr).write(f"postrender: error: {self.message}\n")
 
 
 def settled(config: str | None, given: Mapping[str, str | bool | Sequence[str] | None]) -> Settled:

@@ -75,11 +75,42 @@ def test_a_closed_stdout_beside_a_file(tmp_path):
     assert (done.returncode, done.stderr) == (4, b"postrender: error: stdout is closed; give it a pipe or a file\n")
 
 
-@pytest.mark.parametrize("words", [("--nonsense",), ("a", "b"), ("render", "--nonsense")])
+@pytest.mark.parametrize("words", [("--nonsense",), ("a", "b"), ("render", "a", "b"), ("render", "--nonsense")])
 def test_a_wrong_command_line(words):
     done = run(*words)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"Error: " in done.stderr
+    usage, error = done.stderr.decode().splitlines()
+    assert usage.startswith("Usage: postrender ")
+    assert error.startswith("postrender: error: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("expalin",), "there is no command or file 'expalin'; did you mean explain?"),
+        (("expalin", "in.yaml"), "there is no command or file 'expalin'; did you mean explain?"),
+        (("help",), "there is no command or file 'help'; did you mean --help?"),
+        (("nowhere",), "there is no command or file 'nowhere'"),
+        (("--strict", "check", "in.yaml"), "options go behind the command: postrender check --strict …"),
+        (
+            ("--scheduler-name", "check", "diff"),
+            "options go behind the command: postrender diff --scheduler-name check …",
+        ),
+    ],
+)
+def test_a_word_that_is_no_command(tmp_path, words, said):
+    (tmp_path / "in.yaml").write_bytes(SERVICE)
+    done = subprocess.run([SCRIPT, *words], cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode().splitlines()[1:] == [f"postrender: error: {said}"]
+
+
+@pytest.mark.parametrize("words", [("--scheduler-name", "check", "--ome=1.2", "in"), ("--ome=1.2", "check"), ("in",)])
+def test_a_file_may_be_called_as_it_likes(tmp_path, words):
+    for name in ("in", "check"):
+        (tmp_path / name).write_bytes(SERVICE)
+    done = subprocess.run([SCRIPT, *words], cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, b"kind: PodGroup" in done.stdout) == (0, True)
 
 
 @pytest.mark.parametrize("words", [("--help",), ("-h",), ("render", "--help"), ("version", "--help")])
@@ -90,8 +121,9 @@ def test_help(words):
     assert max(len(line) for line in done.stdout.decode().splitlines()) <= 100
 
 
-def test_version():
-    done = run("version")
+@pytest.mark.parametrize("word", ["version", "--version"])
+def test_version(word):
+    done = run(word)
     assert done.stdout.startswith(f"postrender {postrender.__version__} (PyYAML ".encode())
     assert b"libyaml 0." in done.stdout
 
