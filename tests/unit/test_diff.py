@@ -17,6 +17,7 @@ import postrender
 from postrender import review
 from postrender.hosts import review as host
 from postrender.hosts.joined import together
+from postrender.manifests.stream import BOM
 from postrender.options import Source
 from postrender.views import diff
 from tests.test_cases import STREAMS
@@ -318,6 +319,8 @@ def test_the_diff_of_a_folder_is_a_patch_for_its_files(tmp_path, monkeypatch):
         made = applied({source.name: source.data for source in sources}, target.getvalue(), tmp_path)
         anew = together(map(Source, made, made.values())).data
         assert bare(anew) == bare(rendered.data), case.why
+        # What joins them drops the byte-order marks.
+        assert all(made[one.name].startswith(BOM) == one.data.startswith(BOM) for one in sources), case.why
     assert seen > 50
 
 
