@@ -42,6 +42,8 @@ def run() -> int:
         return _reader_gone()
     except KeyboardInterrupt:
         return 130
+    except MemoryError:
+        return _failed("postrender: error: the input does not fit into memory\n", 4)
     except Exception as error:
         return _bug(error)
 
@@ -76,12 +78,17 @@ def _bug(error: Exception) -> int:
         f"postrender: error: a bug of postrender: {type(error).__name__}: {error}{where};"
         " set POSTRENDER_DEBUG=1 for the traceback and please report it\n"
     )
+    return _failed(message, 70)
+
+
+def _failed(message: str, code: int) -> int:
+    """Say why nothing comes of it; return the exit code, or let Helm 4 show what was said."""
     if sys.stderr is not None:
         sys.stderr.write(message)
     from postrender.hosts import filter as host
 
     if sys.stdout is None or not host.in_helm_4(os.environ):
-        return 70
+        return code
     sys.stdout.buffer.write(host.shown_by_helm_4(message))
     sys.stdout.flush()
     return 0

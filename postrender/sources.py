@@ -100,11 +100,12 @@ def settle(
     Unreadable.
     """
     _check_names(environ)
-    config = _one(flags.get(CONFIG)) or environ.get(_CONFIG_NAME, "")
+    flag = _one(flags.get(CONFIG))
+    config = flag or environ.get(_CONFIG_NAME, "")
     layers: list[Mapping[str, Given]] = [host or {}, dict(_from_flags(flags)), dict(_from_environment(environ))]
     layers.append(function or {})
     if config:
-        layers.append(_from_file(config))
+        layers.append(_from_file(Given(config, f"--{CONFIG}" if flag else _CONFIG_NAME), config))
     values: dict[str, Any] = {}
     origins = []
     for option in TABLE:
@@ -139,12 +140,12 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Given]]
                 break
 
 
-def _from_file(path: str) -> dict[str, Given]:
+def _from_file(given: Given, path: str) -> dict[str, Given]:
     """Return what a config file says: a map of options by name, values as they are written."""
     try:
         data = _bytes(path, path)
     except OSError as error:
-        raise Unreadable(str(error)) from None
+        raise Unreadable(str(error), given) from None
     try:
         listed = _listed(tree.read(data))
     except tree.Unfit as unfit:

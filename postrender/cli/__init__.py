@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import click
 
 from ..findings import DONE, INTERRUPTED, USAGE
+from ..hosts.filter import TERMINAL
 from . import about, cluster, gitops, plugins, review
 from .about import COMPLETE
 from .group import ReaderGone, cli
@@ -24,14 +26,18 @@ def run(words: list[str]) -> int:
     if not words and COMPLETE not in os.environ:
         with click.Context(cli, info_name="postrender", **cli.context_settings) as context:
             click.echo(cli.get_help(context))
+        sys.stderr.write(f"postrender: error: {TERMINAL}\n")
         return USAGE
     try:
         result = cli.main(words, prog_name="postrender", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        error.show()
-        return shown(f"postrender: error: {error.format_message()}", error.exit_code)
+        message = f"postrender: error: {error.format_message()}"
+        usage = error.ctx.get_usage() if isinstance(error, click.UsageError) and error.ctx is not None else ""
+        if sys.stderr is not None:
+            sys.stderr.write(f"{usage}\n{message}\n" if usage else f"{message}\n")
+        return shown(message, error.exit_code)
     except click.Abort:
         return INTERRUPTED
     except ReaderGone:

@@ -58,7 +58,7 @@ def completion(shell: str) -> None:
     click.echo(made(cli, {}, "postrender", COMPLETE).source())
 
 
-@cli.command(short_help="Print the version.")
+@cli.command(short_help="Print the version, as --version does.")
 def version() -> None:
     """Print the version of postrender and of what it is built on: a report of a bug begins with it.
 

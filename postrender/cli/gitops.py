@@ -101,9 +101,7 @@ def build(
 @click.argument("file", default="-", type=click.Path())
 @click.option("--form", type=click.Choice(["flux", "kustomize"]), required=True, help="Whose patches to make.")
 @_writes(required=False)
-@click.option(
-    "--release-name", "release", default="release-name", metavar="NAME", help="Of Flux: the HelmRelease to patch."
-)
+@click.option("--release-name", "release", default="", metavar="NAME", help="Of Flux: the HelmRelease to patch.")
 def patches(
     file: str,
     form: str,
@@ -125,12 +123,21 @@ def patches(
       helm template qwen ./chart | postrender patches --form flux --release-name qwen --output gangs --ome 1.3
     """
     from ..hosts import flux
+    from ..renderers import Failed, check_release
 
     told = settled(config, given)
     if output is None and (check or force):
         raise click.UsageError("--check and --force go with --output FOLDER")
-    made = flux.patches(read(file), told.options, form, release)
-    say(made.findings, "<stdin>" if file == "-" else file, told)
+    if form == flux.FLUX:
+        if not release:
+            raise click.UsageError("--form flux needs the name of the HelmRelease; say --release-name NAME")
+        try:
+            check_release(release)
+        except Failed as error:
+            raise click.UsageError(f"--release-name: {error}") from None
+    joined = read(file)
+    made = flux.patches(joined.data, told.options, form, release)
+    say([joined.named(finding) for finding in made.findings], "", told)
     if made.refused:
         return REFUSED
     if output is not None:
@@ -152,7 +159,7 @@ def deliver(files: Sequence[File], output: str, check: bool, force: bool) -> int
     except folder.Refused as error:
         raise Stopped(str(error), REFUSED) from None
     except OSError as error:
-        message = f"{output}: cannot be {'read' if check else 'written'}: {error.strerror or error}"
+        message = f"{output} cannot be {'read' if check else 'written'}: {error.strerror or error}"
         raise Stopped(message, UNREACHABLE) from None
     put(b"".join(line.encode(errors="surrogateescape") + b"\n" for line in folder.diff(output, changes)))
     return WOULD_CHANGE if changes else DONE

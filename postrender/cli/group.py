@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+
 import click
 
+from ..sources import meant
 from .shared import EPILOG, SETTINGS
 
 TYPE_CHECKING = False
@@ -27,9 +31,31 @@ class Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default command before words that begin with none."""
+        if args[:1] == ["--version"]:
+            args = ["version", *args[1:]]
         if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
+            self._check_first(ctx, args)
             args = ["render", *args]
         return super().parse_args(ctx, args)
+
+    def _check_first(self, ctx: click.Context, args: list[str]) -> None:
+        """Refuse words of which the first that is no option is a command behind options, or one that there is not."""
+        word = args[0]
+        if word.startswith("-"):
+            if not any(word in self.commands for word in args):
+                return
+            default = self.commands["render"]
+            with click.Context(default, parent=ctx, info_name="render") as inner:
+                try:
+                    word = str(default.make_parser(inner).parse_args([*args])[0].get("file"))
+                except click.UsageError:
+                    return  # which the command itself says
+            if word in self.commands and not os.path.exists(word):
+                options = shlex.join(args[: args.index(word)])
+                raise click.UsageError(f"options go behind the command: postrender {word} {options} …", ctx)
+        elif not (os.path.exists(word) or "." in word or os.sep in word):
+            near = meant(word, {*self.commands, "--help", "--version"})
+            raise click.UsageError(f"there is no command or file {word!r}{near}", ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Offer the options of the default command beside the commands."""

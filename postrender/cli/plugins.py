@@ -145,8 +145,15 @@ def policy(kube_version: str | None) -> int:
     from ..gangs.world import version as parsed
     from ..hosts import policy as host
 
+    wanted = None
+    if kube_version:
+        try:
+            wanted = parsed(kube_version)
+        except ValueError:
+            message = f"--kube-version: {kube_version!r} is not a version; write one such as 1.36"
+            raise click.UsageError(message) from None
     try:
-        click.echo(host.policy(parsed(kube_version) if kube_version else None), nl=False)
+        click.echo(host.policy(wanted), nl=False)
     except ValueError as error:
         sys.stderr.write(f"postrender: error: {error}\n")
         return REFUSED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -9,7 +10,7 @@ import click
 
 from ..findings import DONE, UNREACHABLE
 from .group import cli
-from .shared import EPILOG, Optioned, flags
+from .shared import EPILOG, Optioned, flags, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 @cli.command(cls=Optioned, epilog=EPILOG, short_help="Render a stream to stdout; the default command.")
 @click.argument("file", default="-", type=click.Path())
 def render(file: str, config: str | None, **given: str | bool | Sequence[str] | None) -> int:
-    """Render FILE (default: stdin) to stdout. This is the default command.
+    """Render FILE (default: stdin) to stdout. This is the default command; a folder stands for the manifests in it.
 
     Out come the same bytes with a PodGroup for each gang, the pod-group label on its pods, and a scheduler name where
     one is asked for. What is found goes to stderr; after an error nothing is written.
@@ -35,11 +36,14 @@ def render(file: str, config: str | None, **given: str | bool | Sequence[str] | 
     if file == "-":
         source = sys.stdin.buffer if sys.stdin is not None else None
         return host.run(host.STDIN, source, target, sys.stderr, words)
+    if os.path.isdir(file):
+        joined = read(file)
+        return host.run(file, io.BytesIO(joined.data), target, sys.stderr, words, named=joined.named)
     try:
         with open(file, "rb") as source:
             return host.run(file, source, target, sys.stderr, words)
     except OSError as error:
-        message = f"postrender: error: {file}: cannot be read: {error.strerror or error}\n"
+        message = f"postrender: error: {file} cannot be read: {error.strerror or error}\n"
         sys.stderr.write(message)
         return shown(message, UNREACHABLE)
 

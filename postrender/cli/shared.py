@@ -13,9 +13,9 @@ from ..options import CODES, FILE, FILES, LIST, SWITCH, TABLE, Option
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import IO
 
     from ..findings import Finding
+    from ..hosts.joined import Joined
     from ..hosts.review import Streams
     from ..sources import Settled
 
@@ -109,10 +109,6 @@ class Stopped(click.ClickException):
         super().__init__(message)
         self.exit_code = code  # type: ignore[misc]  # click's own is of the class, for exceptions of one code
 
-    def show(self, file: IO[str] | None = None) -> None:
-        """Write the message as all of ours are written."""
-        (file or sys.stderr).write(f"postrender: error: {self.message}\n")
-
 
 def settled(config: str | None, given: Mapping[str, str | bool | Sequence[str] | None]) -> Settled:
     """Return the options that flags, environment and config file come to."""
@@ -124,17 +120,15 @@ def settled(config: str | None, given: Mapping[str, str | bool | Sequence[str] |
         raise Stopped(str(error), UNREACHABLE if isinstance(error, Unreadable) else USAGE) from None
 
 
-def read(file: str) -> bytes:
-    """Return the bytes of a file, or of stdin for `-`."""
-    if file == "-" and sys.stdin is None:
-        raise Stopped("stdin is closed; give it a pipe, or name a FILE", UNREACHABLE)
+def read(file: str) -> Joined:
+    """Return a file, the files of a folder as one stream, or stdin for `-`."""
+    from ..hosts import review
+    from ..hosts.joined import together
+
     try:
-        if file == "-":
-            return sys.stdin.buffer.read()
-        with open(file, "rb") as source:
-            return source.read()
-    except OSError as error:
-        raise Stopped(f"{file}: cannot be read: {error.strerror or error}", UNREACHABLE) from None
+        return together(review.read([file], streams()))
+    except review.Stopped as stopped:
+        raise Stopped(str(stopped), stopped.code) from None
 
 
 def put(data: bytes) -> None:

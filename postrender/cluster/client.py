@@ -8,8 +8,10 @@ request is made again is decided by who makes it, for a write may have been done
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
+import sys
 import threading
 import time
 from urllib.parse import quote, urlencode
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     Json: TypeAlias = dict[str, Any]
     Timeout: TypeAlias = tuple[float, float]
 
+# As pyproject.toml has it: what to install where it is not there.
+REQUIREMENT = "kubernetes>=37.0.2,<38"
 MERGE_PATCH = "application/merge-patch+json"
 # Seconds to connect, and to wait for bytes; the API server itself ends a request after 60 s.
 TIMEOUT = (10.0, 65.0)
@@ -237,6 +241,7 @@ class Client:
 
 
 _TRIES = 3
+_SHOWN = 20  # of the names of contexts
 _RENEWED = 5.0  # seconds in which it is not loaded once more
 # A dead peer shows in about a minute where nothing is sent: probes after 30 s, every 10 s, three of them.
 _KEEPALIVE = [
@@ -280,27 +285,69 @@ def connect(context: str = "", kubeconfig: str = "") -> Client:
         from kubernetes import config
         from kubernetes.client.configuration import Configuration
     except ImportError:
-        raise Missing("this needs the Kubernetes client: pip install 'postrender[cluster]'") from None
+        raise Missing(f"this needs the Kubernetes client: pip install '{REQUIREMENT}'") from None
     inside = not (context or kubeconfig) and _in_cluster()
+    files = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
 
     def load() -> Configuration:
         configuration = Configuration()
         if inside:
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-        else:
-            config.load_kube_config(  # type: ignore[no-untyped-call]
-                config_file=kubeconfig or None, context=context or None, client_configuration=configuration
-            )
+            return configuration
+        _HEARD.error = None
+        config.load_kube_config(  # type: ignore[no-untyped-call]
+            config_file=files, context=context or None, client_configuration=configuration
+        )
+        if _HEARD.error is not None:  # it would go on as nobody
+            raise _HEARD.error
         return configuration
 
+    root = logging.getLogger()
+    if _HEARD not in root.handlers:
+        root.addHandler(_HEARD)
     name = "the cluster"
     try:
+        held = [load()]
         if not inside:
-            name = f"the cluster {context!r}" if context else f"the cluster at {load().host}"
-        return Client(load, name)
+            name = f"the cluster {context!r}" if context else f"the cluster at {held[0].host}"
+        return Client(lambda: held.pop() if held else load(), name)  # a program that logs in is not run twice
     except Exception as error:  # a file may be anything, and the loader raises what its reading of YAML does
-        where = "the pod's token" if inside else kubeconfig or os.environ.get("KUBECONFIG", "~/.kube/config")
-        raise Unreachable(f"no cluster to ask: {where}: {_words(error)}") from None
+        why = f"the pod's token: {_words(error)}" if inside else _no_kubeconfig(files, context, error)
+        raise Unreachable(f"no cluster to ask: {why}") from None
+
+
+class _Heard(logging.Handler):
+    """Keeps the last error that the client's loader logs where it should raise it; nothing of it is printed."""
+
+    error: BaseException | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.ERROR:
+            self.error = sys.exc_info()[1] or RuntimeError(record.getMessage())
+
+
+_HEARD = _Heard()
+
+
+def _no_kubeconfig(files: str, context: str, error: BaseException) -> str:
+    """Return in words why a kubeconfig leads to no cluster, and where it can be said what to do."""
+    from kubernetes.config.kube_config import KubeConfigMerger
+
+    if isinstance(error, OSError) and error is _HEARD.error:
+        why = f"the program {error.filename!r}, which logs in, cannot be run: {error.strerror}"
+        return f"{files}: {why}; install it, or put it on PATH"
+    if not any(os.path.exists(os.path.expanduser(path)) for path in files.split(os.pathsep)):
+        return f"{files}: no such file"
+    try:
+        held = KubeConfigMerger(files).config.value  # type: ignore[no-untyped-call]
+        names = [str(one["name"]) for one in held["contexts"]]
+        wanted = context or held.get("current-context")
+    except Exception:  # as above
+        return f"{files}: {_words(error)}"
+    if wanted in names:
+        return f"{files}: {_words(error)}"
+    there = f"it has {', '.join(names[:_SHOWN]) or 'none'}"
+    return f"{files} has no context {wanted!r}; {there}" if wanted else f"{files} has no current context; {there}"
 
 
 def _in_cluster() -> bool:

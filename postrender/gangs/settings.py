@@ -70,7 +70,14 @@ def settle(options: Options, files: tuple[Lifecycle, ...]) -> tuple[Settings, tu
         why = "max is below min" if least.value and most.value else f"{'max' if least.value else 'min'} is not set"
         by = next((one for one in (least, most) if one.value and not one.file and one.origin != INSTALL), None)
         if by is not None:
-            finding = Finding("invalid-field", f"the clamp is none: {why}", _PAIR, field=by.origin)
+            other, side, beyond = (most, "max", "above") if by is least else (least, "min", "below")
+            who = _WHO.get(other.origin, other.origin)
+            message = f"{lifecycle.text(by.value)} is {beyond} the {side} of {lifecycle.text(other.value)} ({who})"
+            if not other.value:
+                message = f"there is no {side} beside it"
+            told = other.value and not other.file and other.origin != INSTALL
+            remedy = _PAIR if told else f"give --gang-timeout-{side} too"
+            finding = Finding("invalid-field", message, remedy, field=by.origin)
             findings.append((finding, None, 0))
             return Settings(ready, none, none, True), tuple(findings)
         if not wrong:
@@ -83,6 +90,7 @@ def settle(options: Options, files: tuple[Lifecycle, ...]) -> tuple[Settings, tu
 
 
 INSTALL = "OME's install"
+_WHO = {INSTALL: "OME's chart"}  # its manifests write no clamp
 _PAIR = "set min and max, max not below min"
 
 

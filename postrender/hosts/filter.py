@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import BinaryIO, TextIO
 
+    from ..findings import Finding
     from ..sources import Settled
 
 STDIN = "<stdin>"
+TERMINAL = "stdin is a terminal; give it a pipe, or name a FILE"
 
 PLUGIN = "postrender"
 _NOTHING = b"# nothing to deploy\n"
@@ -60,15 +62,16 @@ def run(
     errors: TextIO | None,
     flags: Mapping[str, str | Sequence[str]] | None = None,
     function: bool = False,
+    named: Callable[[Finding], Finding] | None = None,
 ) -> int:
     """Read `source` to its end, write the result to `target`, say what is to be said on `errors`; return the exit code.
 
     `flags` are options of the command line by name; others come from the environment. `function` says that the stream
-    must be the call of a KRM function, which otherwise it decides itself. Nothing is written to `target` unless all of
-    it can be. A reader that has gone away raises BrokenPipeError.
+    must be the call of a KRM function, which otherwise it decides itself; `named` places a finding in one of several
+    files. Nothing is written to `target` unless all of it can be. A reader that has gone away raises BrokenPipeError.
     """
     said = _Errors(errors)
-    code = _run(file, source, target, said.write, flags or {}, function)
+    code = _run(file, source, target, said.write, flags or {}, function, named)
     if code == DONE or target is None or not in_helm_4(os.environ):
         return code
     target.write(shown_by_helm_4(said.first))
@@ -83,6 +86,7 @@ def _run(
     say: Callable[[str], None],
     flags: Mapping[str, str | Sequence[str]],
     function: bool,
+    named: Callable[[Finding], Finding] | None,
 ) -> int:
     settled: Settled | None = None
     if flags or any(name.startswith("POSTRENDER_") for name in os.environ) or "KUBE_API_VERSIONS" in os.environ:
@@ -101,10 +105,13 @@ def _run(
         )
         say(f"postrender: error: {what}\n")
         return UNREACHABLE
+    if file == STDIN and source.isatty():
+        say(f"postrender: error: {TERMINAL}\n")
+        return USAGE
     try:
         data = source.read()
     except OSError as error:
-        say(f"postrender: error: {file}: cannot be read: {error.strerror or error}\n")
+        say(f"postrender: error: {file} cannot be read: {error.strerror or error}\n")
         return UNREACHABLE
     asked = settled is not None and settled.options.leaderworkersets
     call = function or _RESOURCE_LIST in data
@@ -124,7 +131,8 @@ def _run(
         from ..views.findings import lines
 
         rendered = render(data) if settled is None else render(data, settled.options)
-        for line in lines(rendered.findings, file, settled.form if settled else None):
+        findings = map(named, rendered.findings) if named else rendered.findings
+        for line in lines(findings, file, settled.form if settled else None):
             say(line + "\n")
         if rendered.refused:
             return REFUSED

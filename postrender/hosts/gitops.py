@@ -11,7 +11,7 @@ import re
 from collections import Counter
 
 from .. import renderers
-from ..findings import Refusal
+from ..findings import Place, Refusal
 from ..gangs import keys
 from ..manifests import edit, objects, stream, tree
 from ..manifests.lines import has_marker, skip
@@ -24,9 +24,12 @@ from .folder import File, Refused
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from ..findings import Finding
     from ..options import Options
+
+    Starts: TypeAlias = tuple[tuple[int, int, str], ...]
 
 KUSTOMIZATION = "kustomization.yaml"
 _KUSTOMIZATIONS = (KUSTOMIZATION, "kustomization.yml", "Kustomization")
@@ -131,14 +134,39 @@ def build(source: str, helm: Helm, options: Options, environ: Mapping[str, str])
     asked = request(source, helm, options)
     output = renderers.run(asked, environ)
     rendered = render(output.data, options)
+    findings = tuple(_in_file(finding, output.starts) for finding in rendered.findings)
     if rendered.refused:
-        return Built((), rendered.findings, True, output.said)
+        return Built((), findings, True, output.said)
     try:
-        return Built(
-            files(rendered.data, not isinstance(asked, renderers.Folder)), rendered.findings, False, output.said
-        )
+        if not isinstance(asked, renderers.Folder):
+            made = files(rendered.data, True)
+        else:
+            made = _of_folder(rendered.data, output)
+        return Built(made, findings, False, output.said)
     except Refusal as refusal:
-        return Built((), (*rendered.findings, refusal.finding), True, output.said)
+        return Built((), (*findings, _in_file(refusal.finding, output.starts)), True, output.said)
+
+
+def _of_folder(data: bytes, output: renderers.Output) -> tuple[File, ...]:
+    """Return the files of what was rendered from a folder; what is wrong is told of what stands in the folder."""
+    try:
+        return files(data)
+    except (Refusal, Refused):
+        files(output.data, starts=output.starts)
+        raise
+
+
+def _in_file(finding: Finding, starts: Starts) -> Finding:
+    """Return a finding with its place in the file of a folder."""
+    place = finding.place
+    if place is None or place.file or not starts:
+        return finding
+    return finding._replace(place=_moved(place, starts))
+
+
+def _moved(place: Place, starts: Starts) -> Place:
+    _, own, path = next(start for start in reversed(starts) if start[0] <= place.line)
+    return Place(max(place.line - own + 1, 1), place.column, file=path)
 
 
 def request(source: str, helm: Helm, options: Options) -> renderers.Chart | renderers.Kustomization | renderers.Folder:
@@ -169,6 +197,8 @@ def request(source: str, helm: Helm, options: Options) -> renderers.Chart | rend
         raise Misuse(f"--{flag} is for a chart, and {source} is none; leave it out, or name a folder with a {_CHART}")
     if any(os.path.isfile(os.path.join(source, name)) for name in _KUSTOMIZATIONS):
         return renderers.Kustomization(source)
+    if not os.path.exists(source):
+        raise Misuse(f"{source}: no such file or folder")
     if not os.path.isdir(source):
         raise Misuse(f"{source}: is no chart, kustomization or folder; pack a chart as .tgz, or name its folder")
     return renderers.Folder(source)
@@ -188,11 +218,11 @@ def _pairs(flag: str, words: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def files(data: bytes, checked: bool = False) -> tuple[File, ...]:
+def files(data: bytes, checked: bool = False, starts: Starts = ()) -> tuple[File, ...]:
     """Return the files of a stream: one for each of its documents that holds an object, and a kustomization.
 
-    `checked` says that a renderer has read all of it, so that it is YAML. Raises Refusal for a document that is no
-    object; Refused where one object stands twice, for kustomize takes no such.
+    `checked` says that a renderer has read all of it, so that it is YAML; `starts` are the files that it is from.
+    Raises Refusal for a document that is no object; Refused where one object stands twice, for kustomize takes no such.
     """
     spans = stream.cut(data)
     found = sorted(_objects(data, spans, checked), key=_rank)
@@ -201,8 +231,8 @@ def files(data: bytes, checked: bool = False) -> tuple[File, ...]:
         first = seen.setdefault(one.key, one) if one.who.name else one
         if first is not one:
             who = "/".join(part for part in (one.who.kind, one.who.namespace, one.who.name) if part)
-            again, before = (_where(data, spans, twin.number) for twin in (one, first))
-            raise Refused(f"{again}: {who}: stands twice, first on {before}; remove one of the two")
+            again, before = (_where(data, spans, twin.number, starts) for twin in (one, first))
+            raise Refused(f"{again.partition(' ')[2]}: {who}: stands twice, first {before}; remove one of the two")
     made = [File(name, one.data) for name, one in zip(_names(found), found, strict=True)]
     lines = ["apiVersion: kustomize.config.k8s.io/v1beta1", "kind: Kustomization", "sortOptions:", "  order: fifo"]
     lines += ["resources:", *(f"- {file.name}" for file in made)] if made else ["resources: []"]
@@ -238,10 +268,13 @@ def _check(who: tree.Identity, text: bytes) -> None:
         raise tree.Unfit("invalid-field", _start(text), message, "write a name", "metadata.name")
 
 
-def _where(data: bytes, spans: Sequence[stream.Span], number: int) -> str:
-    """Return in words where an object stands in the rendered stream, and the template that it is from."""
+def _where(data: bytes, spans: Sequence[stream.Span], number: int, starts: Starts) -> str:
+    """Return in words where an object stands in its file, or in the rendered stream with the template it is from."""
     place = stream.Places(data, spans).place(number, _start(stream.document(data, spans[number])))
-    return f"line {place.line} ({place.source})" if place.source else f"line {place.line}"
+    if starts:
+        place = _moved(place, starts)
+        return f"at {place.file}:{place.line}"
+    return f"on line {place.line} ({place.source})" if place.source else f"on line {place.line}"
 
 
 def _start(text: bytes) -> int:

@@ -9,15 +9,16 @@ from ..findings import DONE, ERROR, REFUSED, UNREACHABLE, USAGE, WARNING, WOULD_
 from ..options import Source
 from ..sources import Misuse, Unreadable, files, settle
 from ..views.findings import lines, printable
-from .filter import STDIN
+from .filter import STDIN, TERMINAL
 from .joined import together
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import BinaryIO, TextIO, TypeAlias
 
     from ..sources import Settled
+    from .joined import Joined
 
     Flags: TypeAlias = Mapping[str, str | Sequence[str]]
 
@@ -101,13 +102,13 @@ def diff(name: str, flags: Flags, streams: Streams) -> int:
 
     try:
         settled = settled_of(flags)
-        [source] = read([name], streams)
-        compared = review.compare(source.data, settled.options)
-        for line in lines(compared.findings, source.name, settled.form):
+        joined = together(read([name], streams))
+        compared = review.compare(joined.data, settled.options)
+        for line in lines(map(joined.named, compared.findings), "", settled.form):
             streams.say(line)
         if compared.refused:
             return REFUSED
-        shown = view.stream(compared.pieces, "stdin" if source.name == STDIN else source.name)
+        shown = _shown(joined, compared)
         if streams.color:
             shown = view.colored(shown)
         elif streams.target is not None and streams.target.isatty():
@@ -118,22 +119,39 @@ def diff(name: str, flags: Flags, streams: Streams) -> int:
     return WOULD_CHANGE if compared.changed else DONE
 
 
+def _shown(joined: Joined, compared: review.Comparison) -> Iterator[str]:
+    """Return the lines of a diff: of several files each is its own, with its own lines, so that it is a patch."""
+    from ..views import diff as view
+
+    [(_, name), *others] = joined.starts
+    if not others:
+        return view.stream(compared.pieces, "stdin" if name == STDIN else name)
+    try:
+        parts = [*joined.parts(compared.pieces)]
+    except ValueError as error:
+        raise Stopped(str(error), REFUSED) from None
+    return (line for name, old, new in parts for line in view.lines(old, new, name, name))
+
+
 def explain(name: str, wanted: str, form: str, flags: Flags, streams: Streams) -> int:
     """Print what a render decides and why, of the `wanted` object or of all; return the exit code."""
     from ..views import explanation as view
 
     try:
         settled = settled_of(flags)
-        [source] = read([name], streams)
-        explained = review.explain(source.data, settled.options)
+        joined = together(read([name], streams))
+        explained = review.explain(joined.data, settled.options)
+        file = joined.starts[0][1]
+        if len(joined.starts) > 1:
+            file, explained = name, joined.explained(explained)
         if wanted:
             explained = _only(explained, wanted)
         if form == "html":
             from ..views import page
 
-            streams.write(page.page(explained, source.name))
+            streams.write(page.page(explained, file))
         else:
-            streams.write(view.json(explained, source.name) if form == "json" else view.text(explained, source.name))
+            streams.write(view.json(explained, file) if form == "json" else view.text(explained, file))
     except Stopped as stopped:
         return stop(stopped, streams)
     return REFUSED if explained.refused else DONE
@@ -186,8 +204,11 @@ def read(names: Sequence[str], streams: Streams) -> list[Source]:
         if streams.source is None:
             raise Stopped("stdin is closed; give it a pipe, or name a FILE", UNREACHABLE)
         if streams.source.isatty():
-            raise Stopped("stdin is a terminal; give it a pipe, or name a FILE", USAGE)
-        sources.append(Source(STDIN, streams.source.read()))
+            raise Stopped(TERMINAL, USAGE)
+        try:
+            sources.append(Source(STDIN, streams.source.read()))
+        except OSError as error:
+            raise Stopped(f"{STDIN} cannot be read: {error.strerror or error}", UNREACHABLE) from None
     return sources
 
 

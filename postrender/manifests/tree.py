@@ -388,7 +388,10 @@ def nodes(data: bytes, split: bool, depth: int = MAX_DEPTH) -> Iterator[tuple[in
             elif kind is StreamEndEvent:
                 return
             elif kind is DocumentStartEvent and number < 0:
-                raise Unfit("unreadable", event.start_mark.index, "a second document", "write --- on a line before it")
+                said = ("a second document", "write --- on a line before it")
+                if event.explicit:  # of a stream only one is read at a time, so this is a file
+                    said = ("the file holds a second document", "it may hold one")
+                raise Unfit("unreadable", event.start_mark.index, *said)
             else:
                 continue
             count += 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .requests import Request
 
-__all__ = ["Chart", "Failed", "Folder", "Kustomization", "Output", "is_empty", "run"]
+__all__ = ["Chart", "Failed", "Folder", "Kustomization", "Output", "check_release", "is_empty", "run"]
 
 # What a renderer sees of the caller's environment: where programs are, and how the network is reached.
 _PASSED = (
@@ -47,7 +47,10 @@ def run(request: Request, environ: Mapping[str, str], allow_empty: bool = False)
     """
     output = folder.read(request) if isinstance(request, Folder) else _ran(request, environ)
     if not allow_empty and is_empty(output.data):
-        raise Failed(f"{request.path} renders to nothing; were it deployed, all that it had deployed would be removed")
+        raise Failed(
+            f"{request.path} renders to nothing; were it deployed, all that it had deployed would be removed;"
+            " check the path and its values"
+        )
     return output
 
 
@@ -86,12 +89,15 @@ def _clean(environ: Mapping[str, str], place: str) -> dict[str, str]:
     return clean
 
 
+def check_release(name: str) -> None:
+    """Raise Failed for a name that Helm takes for no release."""
+    if len(name) > _LONGEST_RELEASE or not _RELEASE.fullmatch(name):
+        raise Failed(f"{name!r} is no name of a Helm release; write up to {_LONGEST_RELEASE} of a-z, 0-9, - and dots")
+
+
 def _helm(chart: Chart, place: str) -> Iterator[str]:
     """Yield the words for Helm: each flag and its value in one, so that no value is taken for a flag."""
-    if len(chart.release) > _LONGEST_RELEASE or not _RELEASE.fullmatch(chart.release):
-        raise Failed(
-            f"{chart.release!r} is no name of a Helm release; write up to {_LONGEST_RELEASE} of a-z, 0-9, - and dots"
-        )
+    check_release(chart.release)
     yield "template"
     if chart.namespace:
         yield f"--namespace={chart.namespace}"

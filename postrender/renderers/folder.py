@@ -20,6 +20,8 @@ _BLOCK = re.compile(rb".*[|>][-+0-9]{0,2}[ \t]*(#.*)?")
 def read(folder: Folder) -> Output:
     """Return the stream; raises Failed where a file cannot be taken as it is."""
     parts: list[bytes] = []
+    starts = []
+    line = 1
     size = 0
     root = os.path.realpath(folder.root or folder.path)
     before = ""
@@ -38,21 +40,23 @@ def read(folder: Folder) -> Output:
         if before and not parts[-1].endswith(b"\n"):
             _check_end(before, parts[-1])
             parts.append(b"\n")
-        parts.extend(_headed(data.removeprefix(_BOM), name, bool(before)))
+            line += 1
+        head, cut, data = _headed(data.removeprefix(_BOM), name, bool(before))
+        starts.append((line, line + head.count(b"\n") - cut, path))
+        line += head.count(b"\n") + data.count(b"\n")
+        parts += (head, data)
         before = path
-    return Output(b"".join(parts))
+    return Output(b"".join(parts), starts=tuple(starts))
 
 
-def _headed(data: bytes, name: str, follows: bool) -> Iterator[bytes]:
-    """Yield a file after what ends the one before it, with a line that says which file it is."""
+def _headed(data: bytes, name: str, follows: bool) -> tuple[bytes, int, bytes]:
+    """Return what goes before a file and says which it is, how many of its lines that stands for, and the rest."""
     if data.startswith(b"%"):
         # Directives: they may only follow an end of a document, and nothing may stand between them and their `---`.
-        yield b"...\n" if follows else b""
-    else:
-        mark = _MARKED.match(data)
-        yield b"---\n# Source: " + os.fsencode(name) + b"\n"
-        data = data[mark.end() :] if mark else data
-    yield data
+        return b"...\n" if follows else b"", 0, data
+    mark = _MARKED.match(data)
+    head = b"---\n# Source: " + os.fsencode(name) + b"\n"
+    return (head, 1, data[mark.end() :]) if mark else (head, 0, data)
 
 
 def _check_end(path: str, data: bytes) -> None:

@@ -56,10 +56,15 @@ class Folder(Record):
 
 
 class Output(Record):
-    """The manifests, and what the renderer said beside them."""
+    """The manifests, and what the renderer said beside them.
+
+    Of a folder `starts` are its files: the line of `data` that each begins on with what was put before it, the line
+    that its own first one is or would be, and its path.
+    """
 
     data: bytes
     said: str = ""
+    starts: tuple[tuple[int, int, str], ...] = ()
 
 
 class Failed(Exception):  # noqa: N818 - caught by name, and said

@@ -178,7 +178,7 @@ class _Page:
     def _subject(self, subject: Subject) -> Iterator[str]:
         ref, place = subject.ref, subject.place
         name = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
-        words = [*([] if self.kind else [ref.kind]), f"line {place.line}", *([place.source] if place.source else [])]
+        words = [*([] if self.kind else [ref.kind]), self._at(place), *([place.source] if place.source else [])]
         yield f"<section><h2>{_text(name)} <small>{_text(', '.join(words))}</small></h2>"
         if subject.note:
             yield f"<p class=s>{_text(subject.note)}"

@@ -39,7 +39,17 @@ def oracle() -> Iterator[Oracle]:
 def patched(stream: bytes, form: str, folder: pathlib.Path, *words: str) -> str:
     """What kustomize makes of a stream with our patches and PodGroups, from the files as they are meant to be used."""
     (folder / "stream.yaml").write_bytes(stream)
-    done = run(SCRIPT, "patches", ACCEPT, f"--form={form}", "--output=gangs", *words, "stream.yaml", cwd=folder)
+    done = run(
+        SCRIPT,
+        "patches",
+        ACCEPT,
+        f"--form={form}",
+        "--release-name=qwen",
+        "--output=gangs",
+        *words,
+        "stream.yaml",
+        cwd=folder,
+    )
     assert (done.returncode, done.stderr) == (0, b"")
     held: dict[str, Any] = {"sortOptions": {"order": "fifo"}, "resources": ["stream.yaml"]}
     if form == "kustomize":
@@ -142,7 +152,7 @@ def test_operations_by_another_reader(tmp_path: pathlib.Path, oracle: Oracle, na
 
 def test_the_release_takes_its_patches_in(tmp_path: pathlib.Path, oracle: Oracle) -> None:
     """helmrelease.yaml is a patch for the HelmRelease, whatever that is called."""
-    patched(service("qwen").encode(), "flux", tmp_path, "--release-name=qwen")
+    patched(service("qwen").encode(), "flux", tmp_path)
     (tmp_path / "release.yaml").write_text(
         "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: qwen, namespace: llm}\nspec: {interval: 10m}\n"
     )

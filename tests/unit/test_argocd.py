@@ -335,7 +335,7 @@ def test_an_output_that_cannot_be_written(server: RepoServer) -> None:
 
 def test_nothing_is_refused(server: RepoServer) -> None:
     server.write(apps__none__README_txt="none")
-    assert refusal(server, app="apps/none") == ("1 . renders to nothing; were it deployed, all that it had deployed would be removed")  # fmt: skip
+    assert refusal(server, app="apps/none") == ("1 . renders to nothing; were it deployed, all that it had deployed would be removed; check the path and its values")  # fmt: skip
     assert server.generate("apps/none", allow_empty="true") == []
 
 

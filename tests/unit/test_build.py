@@ -84,7 +84,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, more):
     (tmp_path / "file").write_text("")
     done = build("in", "--output=file/out", *more, cwd=tmp_path)
     assert done.returncode == 4
-    assert done.stderr.startswith(f"postrender: error: file/out: cannot be {'read' if more else 'written'}: ".encode())
+    assert done.stderr.startswith(f"postrender: error: file/out cannot be {'read' if more else 'written'}: ".encode())
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, more):
         (["in", "--output=in"], "in is the source itself; name another folder to write"),
         (
             ["missing", "--output=out"],
-            "missing: is no chart, kustomization or folder; pack a chart as .tgz, or name its folder",
+            "missing: no such file or folder",
         ),
         (
             ["in", "--output=out", "--set=a=1"],
@@ -112,8 +112,8 @@ def test_a_wrong_command_line(tmp_path, words, said):
 
 def test_without_a_folder_all_is_printed(tmp_path):
     stream = SERVICE.encode()
-    assert patches("--form=flux", "--output=gangs", cwd=tmp_path, data=stream).returncode == 0
-    done = patches("--form=flux", cwd=tmp_path, data=stream)
+    assert patches("--form=flux", "--release-name=qwen", "--output=gangs", cwd=tmp_path, data=stream).returncode == 0
+    done = patches("--form=flux", "--release-name=qwen", cwd=tmp_path, data=stream)
     assert (done.returncode, done.stderr) == (0, b"")
     names = ("helmrelease.yaml", "kustomization.yaml", "podgroups.yaml")
     parts = [f"# {name}\n{(tmp_path / 'gangs' / name).read_text()}" for name in names]
@@ -132,17 +132,67 @@ def test_checking_patches(tmp_path):
     assert b"-  name: qwen-engine-0\n+  name: other-engine-0\n" in done.stdout
 
 
+# What stands before a service whose engine has no size on the last of these lines, and is a file of its own.
+@pytest.mark.parametrize(
+    "head", ["", "---\n", "--- \n# of it\n", "# of it\n---\n", "%YAML 1.1\n---\n", "\ufeff# of it\n"]
+)
+def test_what_is_found_in_a_folder_stands_in_its_files(tmp_path, head):
+    for name in ("a", "b", "c"):
+        text = SERVICE.replace("name: qwen", f"name: {name}")
+        if name == "c":
+            text = text.replace("worker: {size: 1}", "worker:\n      size: no")
+        (tmp_path / f"{name}.yaml").write_text((head + text).rstrip("\n"))
+    line = (head + text).split("\n").index("      size: no") + 1
+    done = build(".", "--output=out", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, b"")
+    said = f"postrender: error: ./c.yaml:{line}:13: InferenceService/c: spec.engine.worker.size: "
+    assert said in done.stderr.decode()
+
+
+NAMED = "apiVersion: v1\nkind: B\nmetadata: {name: b}\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ("# b\nkind: B\n", "./b.yaml:2:1: metadata.name: a B without a name, "),
+        (f"# b\n{NAMED}---\n# c\n{NAMED}", "./b.yaml:7: B/b: stands twice, first at ./b.yaml:2; remove one of the two"),
+    ],
+)
+def test_what_keeps_a_folder_from_being_files_stands_in_it(tmp_path, other, said):
+    """Its lines are those of the folder, though the PodGroup of the first file comes before."""
+    (tmp_path / "a.yaml").write_text(SERVICE)
+    (tmp_path / "b.yaml").write_text(other)
+    done = build(".", "--output=out", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.decode().startswith(f"postrender: error: {said}")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "--form flux needs the name of the HelmRelease; say --release-name NAME"),
+        (["--release-name="], "--form flux needs the name of the HelmRelease; say --release-name NAME"),
+        (["--release-name=Q_q"], "--release-name: 'Q_q' is no name of a Helm release; "),
+    ],
+)
+def test_patches_for_flux_go_into_a_release_with_a_name(tmp_path, words, said):
+    done = patches("--form=flux", *words, cwd=tmp_path, data=SERVICE.encode())
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert said in done.stderr.decode()
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
         (["--check"], 2, "--check and --force go with --output FOLDER"),
-        (["missing.yaml"], 4, "postrender: error: missing.yaml: cannot be read: No such file or directory"),
+        (["missing.yaml"], 4, "postrender: error: missing.yaml cannot be read: No such file or directory"),
         (["--ome=x"], 2, "postrender: error: --ome: "),
         (["--context=missing"], 4, "postrender: error: --context: missing cannot be read: "),
     ],
 )
 def test_a_wrong_command_line_of_patches(tmp_path, words, code, said):
-    done = patches("--form=flux", *words, cwd=tmp_path, data=b"")
+    done = patches("--form=flux", "--release-name=qwen", *words, cwd=tmp_path, data=b"")
     assert (done.returncode, done.stdout) == (code, b"")
     assert said in done.stderr.decode()
 
@@ -156,6 +206,6 @@ def test_a_wrong_command_line_of_patches(tmp_path, words, code, said):
 )
 def test_an_output_that_cannot_be_written(tmp_path, to, said):
     (tmp_path / "stream.yaml").write_text(SERVICE)
-    command = f'"{SCRIPT}" patches {ACCEPT} --form=flux stream.yaml >{to}'
+    command = f'"{SCRIPT}" patches {ACCEPT} --form=flux --release-name=qwen stream.yaml >{to}'
     done = subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, capture_output=True, check=False)
     assert (done.returncode, done.stderr.decode()) == (4, f"postrender: error: {said}\n")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
 import pytest
 
 from postrender.cluster import kubeconfig
+from postrender.cluster.client import REQUIREMENT
 from postrender.hosts.cluster import Access, _Progress
 
 SCRIPT = pathlib.Path(sys.executable).with_name("postrender")
@@ -37,7 +39,7 @@ def test_without_the_client(words: tuple[str, ...], tmp_path: pathlib.Path) -> N
     (tmp_path / "kubernetes" / "__init__.py").write_text("raise ImportError('not installed')\n")
     done = run(*words, PYTHONPATH=str(tmp_path), HOME=str(tmp_path))
     assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr == "postrender: error: this needs the Kubernetes client: pip install 'postrender[cluster]'\n"
+    assert done.stderr == f"postrender: error: this needs the Kubernetes client: pip install '{REQUIREMENT}'\n"
 
 
 @pytest.mark.parametrize("words", COMMANDS)
@@ -52,6 +54,85 @@ def test_no_kubeconfig(words: tuple[str, ...], text: str | None, tmp_path: pathl
         assert (done.returncode, done.stdout) == (4, "")
         assert done.stderr.startswith("postrender: error: no cluster to ask: ")
         assert done.stderr.count("\n") == 1
+
+
+def test_the_client_is_what_the_package_asks_for() -> None:
+    text = (pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text()
+    assert re.findall(r'"(kubernetes[<>=][^"]*)"', text) == [REQUIREMENT, REQUIREMENT]
+
+
+CONFIG = """\
+apiVersion: v1
+kind: Config
+clusters:
+- {name: c, cluster: {server: "https://127.0.0.1:1"}}
+users:
+- name: u
+  user: USER
+contexts:
+- {name: one, context: {cluster: c, user: u}}
+- {name: two, context: {cluster: c, user: u}}
+"""
+EXEC = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: COMMAND, interactiveMode: Never}}"
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [
+        (
+            EXEC.replace("COMMAND", "aws-nope"),
+            "the program 'aws-nope', which logs in, cannot be run: No such file or directory;"
+            " install it, or put it on PATH",
+        ),
+        (EXEC.replace("COMMAND", "'false'"), "exec: process returned 1"),
+        (EXEC.replace("COMMAND", "'true'"), "exec: failed to decode process output: "),
+    ],
+)
+def test_a_program_that_does_not_log_in(
+    words: tuple[str, ...], user: str, message: str, tmp_path: pathlib.Path
+) -> None:
+    """The client goes on as nobody then, and tells it in a form of its own."""
+    path = tmp_path / "config"
+    path.write_text(CONFIG.replace("USER", user) + "current-context: one\n")
+    done = run(*words, "--kubeconfig", str(path))
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith(f"postrender: error: no cluster to ask: {path}: {message}")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "message"),
+    [
+        (None, (), "PATH: no such file"),
+        ("current-context: one\n", ("--kube-context", "zz"), "PATH has no context 'zz'; it has one, two"),
+        ("current-context: zz\n", (), "PATH has no context 'zz'; it has one, two"),
+        ("current-context: ''\n", (), "PATH has no current context; it has one, two"),
+        ("", (), "PATH has no current context; it has one, two"),
+    ],
+)
+def test_a_kubeconfig_without_what_is_asked_for(
+    text: str | None, words: tuple[str, ...], message: str, tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / "config"
+    if text is not None:
+        path.write_text(CONFIG.replace("USER", "{}") + text)
+    for flags, environment in ((("--kubeconfig", str(path)), {}), ((), {"KUBECONFIG": str(path)})):
+        done = run("context", *flags, *words, **environment)
+        assert (done.returncode, done.stdout) == (4, "")
+        assert done.stderr == f"postrender: error: no cluster to ask: {message.replace('PATH', str(path))}\n"
+
+
+def test_a_program_that_logs_in_is_run_once(tmp_path: pathlib.Path) -> None:
+    program = tmp_path / "login"
+    answer = '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "t"}}'
+    program.write_text(f"#!/bin/sh\necho run >> {tmp_path}/runs\necho '{answer}'\n")
+    program.chmod(0o755)
+    path = tmp_path / "config"
+    path.write_text(CONFIG.replace("USER", EXEC.replace("COMMAND", str(program))) + "current-context: one\n")
+    done = run("context", "--kubeconfig", str(path))
+    assert (done.returncode, "does not answer" in done.stderr) == (4, True)
+    assert (tmp_path / "runs").read_text() == "run\n"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,9 @@ import pytest
 import postrender
 from postrender import review
 from postrender.hosts import review as host
+from postrender.hosts.joined import together
+from postrender.manifests.stream import BOM
+from postrender.options import Source
 from postrender.views import diff
 from tests.test_cases import STREAMS
 
@@ -286,6 +289,55 @@ def test_bytes_that_are_no_utf_8_come_out_as_they_are(tmp_path):
     lines = compared(data)
     assert " kind: ConfigMap # \udcff\udcfe" in lines
     assert applied({"all.yaml": data}, encoded(lines), tmp_path) == {"all.yaml": postrender.render(data).data}
+
+
+# -- several files -----------------------------------------------------------------------------------------------------
+
+BESIDE = [b"# of b\nkind: B", b"\xef\xbb\xbf# of c\n---\nkind: C\n", b"%YAML 1.1\n---\nkind: D\n", b"", b"{}\n",
+    b"# of z\n" + service("z").encode(), service("y").removeprefix("---\n").removesuffix("\n").encode()]  # fmt: skip
+
+
+def test_the_diff_of_a_folder_is_a_patch_for_its_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(22)
+    seen = 0
+    for number, case in enumerate(CHANGED[::3]):
+        held = [case.data, *rng.sample(BESIDE, 4)]
+        rng.shuffle(held)
+        folder = Path(f"case{number}")
+        folder.mkdir()
+        sources = [Source(f"{folder}/{at}.yaml", data) for at, data in enumerate(held)]
+        for source in sources:
+            Path(source.name).write_bytes(source.data)
+        rendered = postrender.render(together(sources).data)
+        target = io.BytesIO()
+        code = host.diff(str(folder), {}, host.Streams(None, target, io.StringIO(), False))
+        assert (code == 1) == rendered.refused, case.why
+        if code != 3:
+            continue
+        seen += 1
+        made = applied({source.name: source.data for source in sources}, target.getvalue(), tmp_path)
+        anew = together(map(Source, made, made.values())).data
+        assert bare(anew) == bare(rendered.data), case.why
+        # What joins them drops the byte-order marks.
+        assert all(made[one.name].startswith(BOM) == one.data.startswith(BOM) for one in sources), case.why
+    assert seen > 50
+
+
+def bare(data: bytes) -> bytes:
+    """Return a stream without a separator at its head, which one has or has not where its first file is empty."""
+    return data.removeprefix(b"---\n")
+
+
+def test_what_is_found_in_a_folder_stands_in_its_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("all").mkdir()
+    Path("all/a.yaml").write_text("kind: A\n")
+    Path("all/b.yaml").write_text(service("b"))
+    target, errors = io.BytesIO(), io.StringIO()
+    assert host.diff("all", {}, host.Streams(None, target, errors, False)) == 3
+    assert target.getvalue().decode().splitlines()[:3] == ["--- a/all/b.yaml", "+++ b/all/b.yaml", "@@ -1,3 +1,18 @@"]
+    assert "warning: all/b.yaml:2:1: InferenceService/b: spec.runtime: " in errors.getvalue()
 
 
 # -- the command -----------------------------------------------------------------------------------------------------

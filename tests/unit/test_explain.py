@@ -694,6 +694,35 @@ def test_nothing_to_explain() -> None:
     )
 
 
+def test_a_folder_is_explained_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each place is one in the file that it is in, and the runtime of one file is that of a service in another."""
+    monkeypatch.chdir(tmp_path)
+    Path("all").mkdir()
+    texts = {
+        "all/a.yaml": "# of a\n" + runtime("  engineConfig:\n    worker: {size: 3}\n    leader: {}\n"),
+        "all/b.yaml": service("    labels: {}\n    topologyKey: rack\n"),
+    }
+    for name, text in texts.items():
+        Path(name).write_text(text)
+    shown = {}
+    for form in ("text", "json", "html"):
+        target = io.BytesIO()
+        assert host.explain("all", "", form, {}, host.Streams(None, target, io.StringIO(), False)) == 0
+        shown[form] = target.getvalue().decode()
+    [subject] = json.loads(shown["json"])["objects"]
+    assert (subject["file"], subject["line"], subject["column"]) == ("all/b.yaml", 1, 1)
+    [component] = subject["components"]
+    sources = {one["name"]: one["source"] for one in component["decisions"] if one["source"]}
+    for name, file, value in (("workers", "all/a.yaml", "3"), ("topologyKey", "all/b.yaml", "rack")):
+        source = sources[name]
+        assert (source["file"], source["value"]) == (file, value)
+        assert texts[file].split("\n")[source["line"] - 1][source["column"] - 1 :].startswith(value)
+    for finding in subject["findings"]:
+        assert finding["file"] in texts
+    assert shown["text"].startswith("InferenceService llm  (all/b.yaml:1:1)\n")
+    assert "<small>all/b.yaml line 1</small></h2>" in shown["html"]
+
+
 def test_what_is_refused_ends_in_1() -> None:
     code, shown, said = told(NO_RUNTIME + service("    leader: {}\n    worker: {size: 0}\n"))
     assert (code, said) == (1, "")

@@ -11,6 +11,7 @@ import pytest
 
 import postrender
 from postrender.hosts import filter as host
+from postrender.hosts import review
 
 SCRIPT = pathlib.Path(sys.executable).with_name("postrender")
 SERVICE = b"""apiVersion: ome.io/v1beta1
@@ -199,6 +200,7 @@ def test_a_terminal_on_stdin_gets_help():
     assert done.returncode == 2
     assert done.stdout.startswith(b"Usage: postrender [OPTION]... [FILE] | COMMAND")
     assert b"Exit codes:" in done.stdout
+    assert done.stderr == b"postrender: error: stdin is a terminal; give it a pipe, or name a FILE\n"
 
 
 class Unreadable(io.RawIOBase):
@@ -213,5 +215,11 @@ def test_a_source_that_fails_is_one_line():
     assert host.run("x.yaml", Unreadable(), target, errors) == 4
     assert (target.getvalue(), errors.getvalue()) == (
         b"",
-        "postrender: error: x.yaml: cannot be read: Input/output error\n",
+        "postrender: error: x.yaml cannot be read: Input/output error\n",
+    )
+    errors = io.StringIO()
+    assert review.check((), False, {}, review.Streams(Unreadable(), target, errors, False)) == 4
+    assert (target.getvalue(), errors.getvalue()) == (
+        b"",
+        "postrender: error: <stdin> cannot be read: Input/output error\n",
     )

@@ -328,10 +328,12 @@ def test_what_is_for_charts_alone(tmp_path, helm, flag):
         gitops.request(str(tmp_path), helm, DEFAULTS)
 
 
-@pytest.mark.parametrize("name", ["missing", "file.yaml"])
-def test_what_is_no_source(tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "said"), [("missing", "no such file or folder$"), ("file.yaml", "is no chart, kustomization or folder; ")]
+)
+def test_what_is_no_source(tmp_path, name, said):
     (tmp_path / "file.yaml").write_text("kind: A\n")
-    with pytest.raises(Misuse, match=f"^{tmp_path}/{name}: is no chart, kustomization or folder; "):
+    with pytest.raises(Misuse, match=f"^{tmp_path}/{name}: {said}"):
         gitops.request(str(tmp_path / name), Helm(), DEFAULTS)
 
 

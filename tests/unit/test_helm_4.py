@@ -76,7 +76,7 @@ def test_an_error_is_an_exit_code_elsewhere(monkeypatch: pytest.MonkeyPatch, env
 
 def test_a_separator_is_one_line_that_helm_prints_whole() -> None:
     assert host.shown_by_helm_4("\nfirst\nsecond\n") == b"#\n---first\n"
-    assert host.shown_by_helm_4("\udcff.yaml: cannot be read") == b"#\n---\\udcff.yaml: cannot be read\n"
+    assert host.shown_by_helm_4("\udcff.yaml cannot be read") == b"#\n---\\udcff.yaml cannot be read\n"
     assert host.shown_by_helm_4("x" * 2_000) == b"#\n---" + b"x" * 900 + b"\n"
 
 
@@ -95,7 +95,7 @@ def test_a_wrong_option_is_shown(helm_4: None, flags: dict[str, str], message: s
     ("words", "message"),
     [
         (["--nonsense"], b"#\n---postrender: error: No such option"),
-        (["missing.yaml"], b"#\n---postrender: error: missing.yaml: cannot be read: No such file or directory\n"),
+        (["missing.yaml"], b"#\n---postrender: error: missing.yaml cannot be read: No such file or directory\n"),
     ],
 )
 def test_a_wrong_command_line_is_shown(

@@ -39,6 +39,19 @@ def run(data: bytes, mebibytes: int) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([SCRIPT], input=data, capture_output=True, timeout=60, check=False, preexec_fn=limit)
 
 
+@pytest.mark.parametrize("words", [(), ("--ome=1.3",), ("check",)])
+def test_an_input_without_an_end(words: tuple[str, ...]) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (200 * MIB, 200 * MIB))
+
+    with open("/dev/zero", "rb") as endless:
+        done = subprocess.run(
+            [SCRIPT, *words], stdin=endless, capture_output=True, timeout=60, check=False, preexec_fn=limit
+        )
+    assert (done.returncode, done.stdout) == (4, b"")
+    assert done.stderr == b"postrender: error: the input does not fit into memory\n"
+
+
 REFUSED = {
     "unparsable": (HEAD + b"spec: {engine: [}\n", "5:17", "unreadable"),
     "a tab as indentation": (HEAD + b"spec:\n\tengine: {}\n", "6:1", "unreadable"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 
+import click
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -30,7 +31,16 @@ def test_before_it_is_beta_and_the_gate_is_named(version: tuple[int, int]) -> No
     assert text.replace("/v1beta1\n", "/v1\n").endswith(FILE.read_text())
 
 
-@pytest.mark.parametrize("version", ["1.33", "v1.20.3", "latest", "1"])
+@pytest.mark.parametrize("version", ["latest", "1"])
+def test_what_is_no_version(version: str) -> None:
+    with pytest.raises(click.UsageError) as misuse:
+        CliRunner().invoke(
+            cli.cli, ["policy", "--kube-version", version], standalone_mode=False, catch_exceptions=False
+        )
+    assert misuse.value.message == f"--kube-version: {version!r} is not a version; write one such as 1.36"
+
+
+@pytest.mark.parametrize("version", ["1.33", "v1.20.3"])
 def test_none_is_printed_for_what_has_none(version: str) -> None:
     done = CliRunner().invoke(cli.cli, ["policy", "--kube-version", version], standalone_mode=False)
     assert (done.return_value, done.stdout) == (1, "")

@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from postrender.cluster.client import Refused
+from postrender.cluster.client import REQUIREMENT, Refused
 from postrender.reconciler import run as host
 from postrender.reconciler.loop import Settings
 from tests.reconciler.memory import Memory
@@ -212,7 +212,7 @@ def test_without_the_client(monkeypatch, kubeconfig):
     monkeypatch.setitem(sys.modules, "kubernetes", None)
     code, lines = once(kubeconfig)
     assert code == 4
-    assert "pip install 'postrender[cluster]'" in lines[0]["msg"]
+    assert f"pip install '{REQUIREMENT}'" in lines[0]["msg"]
 
 
 @pytest.mark.parametrize("listen", ["8080", "127.0.0.1:", "127.0.0.1:http", ":65536", "[::1]:-1"])

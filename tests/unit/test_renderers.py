@@ -169,7 +169,7 @@ def test_nothing_is_refused(machine: Machine, printed: str) -> None:
     (machine.place / "printed").write_text(printed)
     machine.helm(f"cat {machine.place}/printed")
     assert machine.failure() == (
-        f"{machine.chart} renders to nothing; were it deployed, all that it had deployed would be removed"
+        f"{machine.chart} renders to nothing; were it deployed, all that it had deployed would be removed; check the path and its values"
     )
     request = Chart(str(machine.chart), "release")
     assert renderers.run(request, machine.environ, allow_empty=True).data == printed.encode()

@@ -208,8 +208,14 @@ def test_a_file_may_say_nothing(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("name", ["context", "ome-values", "config"])
 def test_a_file_that_is_missing(tmp_path: Path, name: str) -> None:
-    with pytest.raises(sources.Unreadable, match=r"missing\.yaml cannot be read: No such file or directory"):
-        sources.settle({name: str(tmp_path / "missing.yaml")}, {})
+    path = str(tmp_path / "missing.yaml")
+    for flags, environ, origin in (
+        ({name: path}, {}, f"--{name}"),
+        ({}, {"POSTRENDER_" + name.replace("-", "_").upper(): path}, "POSTRENDER_" + name.replace("-", "_").upper()),
+    ):
+        with pytest.raises(sources.Unreadable) as unreadable:
+            sources.settle(flags, environ)
+        assert str(unreadable.value) == f"{origin}: {path} cannot be read: No such file or directory"
 
 
 def test_what_kubernetes_sets_for_a_service_of_our_name_is_no_option() -> None:
