@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# Some images set it; then each of the processes that a test starts compiles the package anew. Empty is as good as unset.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup demo test corpus golden lint type fuzz bench mutants e2e all clean
 .DEFAULT_GOAL := help

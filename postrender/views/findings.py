@@ -62,6 +62,8 @@ def _who(finding: Finding) -> str:
 
 def printable(line: str) -> str:
     """Return a line in which nothing moves the cursor or colors the terminal: what we print comes from others."""
+    if line.isprintable():  # nearly all are
+        return line
     return "".join(char if char.isprintable() else _escape(ord(char)) for char in line)
 
 

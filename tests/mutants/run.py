@@ -22,6 +22,7 @@ import tempfile
 import time
 import venv
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +42,7 @@ QUICK = (
 REST = ("tests/test_cases.py", "tests/test_layers.py", "tests/unit")
 ORACLES = tuple(f"tests/oracles/test_{name}.py" for name in ("cases", "edits", "scalars", "durations"))
 SECONDS = 180
+NEVER = ("--ignore=tests/e2e", "--ignore=tests/bench")
 # The script that an installation makes.
 SCRIPT = "#!{}\nimport sys\nfrom postrender.__main__ import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
 
@@ -60,6 +62,14 @@ def kept(folder: Path) -> None:
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / name)
+
+
+def warmed(folder: Path) -> None:
+    """Compile a folder once, for all its copies: no mistake is in the tests, and each is in one module or two."""
+    around = {key: value for key, value in os.environ.items() if not key.startswith(("POSTRENDER_", "PYTHON"))}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", *NEVER, "tests"]
+    for words in ([sys.executable, "-m", "compileall", "-q", "postrender"], command):
+        subprocess.run(words, cwd=folder, env=around, stdout=subprocess.DEVNULL, check=True)
 
 
 def equipped(folder: Path) -> None:
@@ -84,6 +94,8 @@ def applied(patch: Path, folder: Path) -> str:
     """Apply a patch to a copy; return git's complaint, empty if there is none."""
     around = {**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)}  # the copy belongs to no repository
     done = subprocess.run(["git", "apply", patch], cwd=folder, env=around, capture_output=True, check=False, text=True)
+    for name in re.findall(r"^\+\+\+ b/(.+\.py)$", patch.read_text(), re.MULTILINE):
+        Path(cache_from_source(folder / name)).unlink(missing_ok=True)  # the time of a file is known to a second only
     return done.stderr.strip()
 
 
@@ -164,6 +176,7 @@ def main() -> int:
         parser.error(f"no such patch: {', '.join(missing)}")
     with tempfile.TemporaryDirectory(prefix="postrender-mutants-") as name:
         kept(Path(name))
+        warmed(Path(name))
         return all_tried(Path(name), patches, told.jobs)
 
 

@@ -22,6 +22,7 @@ OWN_WINS, IN_ORDER = "own-wins", "in-order"
 STR, INT, BOOL, NULL = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "bool", "null"))
 MERGE = "tag:yaml.org,2002:merge"
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 _RESOLVER = Resolver()
 _CONSTRUCTOR = SafeConstructor()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from postrender import render
 from postrender.options import Options, Source
 from tests.properties.model import INHERIT, LABEL, MODE, OURS, Expected, Object, bare, expect
+from tests.properties.reading import DUMPER, LOADER
 from tests.properties.tally import FUZZ, SEED, Tally
 
 if TYPE_CHECKING:
@@ -333,13 +334,13 @@ def written(documents: list[Object], *, listed: bool) -> bytes:
     return yaml.dump_all(whole, Dumper=Plain, sort_keys=False).encode()
 
 
-class Plain(yaml.SafeDumper):
+class Plain(DUMPER):
     def ignore_aliases(self, data: object) -> bool:
         return True
 
 
 def read(data: bytes, *, listed: bool) -> list[Object]:
-    documents: list[Object] = list(yaml.safe_load_all(data))
+    documents: list[Object] = list(yaml.load_all(data, LOADER))
     return documents[0]["items"] if listed else documents
 
 

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests import within
+
 SCRIPT = pathlib.Path(sys.executable).with_name("postrender")
 ACCEPT = "--accept=ome-not-said,no-gang-scheduler,surge-without-spare,runtime-unresolved"
 SERVICE = """\
@@ -20,16 +22,12 @@ spec:
 """
 
 
-def run(*words, cwd, data=b""):
-    return subprocess.run([SCRIPT, *words], cwd=cwd, input=data, capture_output=True, timeout=60, check=False)
-
-
 def build(*words, **how):
-    return run("build", ACCEPT, *words, **how)
+    return within.run("build", ACCEPT, *words, **how)
 
 
 def patches(*words, **how):
-    return run("patches", ACCEPT, *words, **how)
+    return within.run("patches", ACCEPT, *words, **how)
 
 
 def test_checking_shows_what_would_change_and_writes_nothing(tmp_path):

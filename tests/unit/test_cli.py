@@ -8,25 +8,23 @@ import sys
 import pytest
 
 import postrender
+from tests import within
 from tests.unit.test_filter import SERVICE
 
 SCRIPT = pathlib.Path(sys.executable).with_name("postrender")
 
 
-def run(*words: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([SCRIPT, *words], input=data, capture_output=True, timeout=60, check=False)
-
-
 @pytest.mark.parametrize("words", [("-",), ("render",), ("render", "-")])
 def test_stdin_by_name(words):
-    assert run(*words, data=SERVICE).stdout == postrender.render(SERVICE).data
+    done = subprocess.run([SCRIPT, *words], input=SERVICE, capture_output=True, timeout=60, check=True)
+    assert done.stdout == postrender.render(SERVICE).data
 
 
 @pytest.mark.parametrize("command", [(), ("render",)])
 def test_a_file(tmp_path, command):
     path = tmp_path / "in.yaml"
     path.write_bytes(SERVICE)
-    done = run(*command, str(path))
+    done = within.run(*command, str(path))
     assert (done.returncode, done.stdout) == (0, postrender.render(SERVICE).data)
     assert f"postrender: warning: {path}:1:1: InferenceService/qwen: spec.runtime: ".encode() in done.stderr
 
@@ -40,7 +38,7 @@ def test_a_file(tmp_path, command):
     ],
 )
 def test_a_file_that_cannot_be_read(tmp_path, command, name, said):
-    done = run(*command, str(tmp_path / name))
+    done = within.run(*command, str(tmp_path / name))
     assert (done.returncode, done.stdout) == (4, b"")
     assert done.stderr == f"postrender: error: {tmp_path / name} {said}\n".encode()
 
@@ -49,8 +47,8 @@ def test_a_file_that_cannot_be_read(tmp_path, command, name, said):
 def test_a_folder_is_one_stream(tmp_path, command):
     (tmp_path / "a.yaml").write_bytes(b"kind: A")
     (tmp_path / "b.yaml").write_bytes(SERVICE)
-    done = run(*command, str(tmp_path))
-    assert (done.returncode, done.stdout) == (0, run(*command, data=b"kind: A\n---\n" + SERVICE).stdout)
+    done = within.run(*command, str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, within.run(*command, data=b"kind: A\n---\n" + SERVICE).stdout)
     assert f"postrender: warning: {tmp_path}/b.yaml:1:1: InferenceService/qwen: spec.runtime: ".encode() in done.stderr
 
 
@@ -77,7 +75,7 @@ def test_a_closed_stdout_beside_a_file(tmp_path):
 
 @pytest.mark.parametrize("words", [("--nonsense",), ("a", "b"), ("render", "a", "b"), ("render", "--nonsense")])
 def test_a_wrong_command_line(words):
-    done = run(*words)
+    done = within.run(*words)
     assert (done.returncode, done.stdout) == (2, b"")
     usage, error = done.stderr.decode().splitlines()
     assert usage.startswith("Usage: postrender ")
@@ -115,7 +113,7 @@ def test_a_file_may_be_called_as_it_likes(tmp_path, words):
 
 @pytest.mark.parametrize("words", [("--help",), ("-h",), ("render", "--help"), ("version", "--help")])
 def test_help(words):
-    done = run(*words)
+    done = within.run(*words)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.startswith(b"Usage: postrender")
     assert max(len(line) for line in done.stdout.decode().splitlines()) <= 100
@@ -123,7 +121,7 @@ def test_help(words):
 
 @pytest.mark.parametrize("word", ["version", "--version"])
 def test_version(word):
-    done = run(word)
+    done = within.run(word)
     assert done.stdout.startswith(f"postrender {postrender.__version__} (PyYAML ".encode())
     assert b"libyaml 0." in done.stdout
 

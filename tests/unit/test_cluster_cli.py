@@ -14,6 +14,7 @@ import pytest
 from postrender.cluster import kubeconfig
 from postrender.cluster.client import REQUIREMENT
 from postrender.hosts.cluster import Access, _Progress
+from tests import within
 
 SCRIPT = pathlib.Path(sys.executable).with_name("postrender")
 COMMANDS = [("context",), ("check", "--live")]
@@ -48,12 +49,25 @@ def test_no_kubeconfig(words: tuple[str, ...], text: str | None, tmp_path: pathl
     path = tmp_path / "config"
     if text is not None:
         path.write_text(text)
-    for how in ({"KUBECONFIG": str(path)}, {}):
-        flags = () if how else ("--kubeconfig", str(path))
-        done = run(*words, *flags, HOME=str(tmp_path), **how)
-        assert (done.returncode, done.stdout) == (4, "")
-        assert done.stderr.startswith("postrender: error: no cluster to ask: ")
-        assert done.stderr.count("\n") == 1
+    done = within.run(*words, "--kubeconfig", str(path), env={"HOME": str(tmp_path)})
+    assert (done.returncode, done.stdout) == (4, b"")
+    assert done.stderr.startswith(f"postrender: error: no cluster to ask: {path}: ".encode())
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+@pytest.mark.parametrize("text", [None, "{"])
+def test_no_kubeconfig_where_the_environment_says(
+    words: tuple[str, ...], text: str | None, tmp_path: pathlib.Path
+) -> None:
+    """A process each: the client looks at the environment when it is imported."""
+    path = tmp_path / "config"
+    if text is not None:
+        path.write_text(text)
+    done = run(*words, HOME=str(tmp_path), KUBECONFIG=str(path))
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith(f"postrender: error: no cluster to ask: {path}: ")
+    assert done.stderr.count("\n") == 1
 
 
 def test_the_client_is_what_the_package_asks_for() -> None:
@@ -147,9 +161,9 @@ def test_a_program_that_logs_in_is_run_once(tmp_path: pathlib.Path) -> None:
     ],
 )
 def test_what_does_not_go_together(words: tuple[str, ...], message: str) -> None:
-    done = run(*words)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr
+    done = within.run(*words)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert message in done.stderr.decode()
 
 
 def test_a_file_that_is_not_there(tmp_path: pathlib.Path) -> None:

@@ -148,11 +148,12 @@ def test_replace_keeps_what_stands_around():
     assert splice(data, Replace(Spot(0), (("kind", "B"),))) == b"# above\nkind: B\n# below\n"
 
 
-@pytest.mark.parametrize("size", [10, 40_000])
+@pytest.mark.parametrize("size", [10, 5_000])
 def test_a_large_list_is_edited_like_a_small_one(size):
     """Above a megabyte the text is looked at through its bytes."""
-    items = [b"- kind: A\n  x: %d\n" % number for number in range(size)]
+    items = [b"- kind: A\n  x: %s\n" % (b"%d" % number).zfill(300) for number in range(size)]
     data = b"kind: List\nitems:\n" + b"".join(items)
+    assert (len(data) > 1 << 20) == (size > 10)
     out = splice(data, Set(Spot(0, size - 1), ("spec", "a"), "b"), Add(Spot(0, 1), (("kind", "New"),)))
     items[-1] += b"  spec:\n    a: b\n"
     items[1] = b"- kind: New\n" + items[1]

@@ -7,6 +7,7 @@ names, 3 shapes and sizes, 9 modes. A place is checked by a comment on its line:
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import json
 import re
@@ -23,7 +24,7 @@ from postrender.options import SECOND, Options
 from postrender.options import Source as File
 from postrender.views import explanation as view
 from postrender.views import schema
-from tests.test_cases import STREAMS
+from tests.test_cases import STREAMS, Case
 
 MINUTE = 60 * SECOND
 
@@ -540,13 +541,18 @@ PLANNED = [case for case in STREAMS if case.expected_name in case.files]
 REFUSED = [case for case in STREAMS if case.text("exit").strip() == "1"]
 
 
+@functools.cache
+def explained(case: Case) -> reasons.Explanation:
+    return review.explain(case.data, case.options)
+
+
 def test_what_is_explained_is_what_is_rendered() -> None:
     """The PodGroups told as ours are those of the output."""
     count = 0
     for case in PLANNED:
         told = {
             (group.name, group.min_member, group.seconds, group.topology_key)
-            for subject in review.explain(case.data, case.options).subjects
+            for subject in explained(case).subjects
             for component in subject.components
             for group in component.groups
             if component.made_by == "postrender"
@@ -565,7 +571,7 @@ def test_what_is_explained_is_what_is_rendered() -> None:
 def test_the_text_fits_a_terminal() -> None:
     """80 columns, unless a word alone is longer than the room it has."""
     for case in PLANNED:
-        for line in view.text(review.explain(case.data, case.options), "in.yaml"):
+        for line in view.text(explained(case), "in.yaml"):
             assert line.isprintable(), case.why
             assert len(line) <= 80 or too_long(line), f"{case.why}\n{line}"
 
@@ -610,10 +616,9 @@ SCHEMA = schema.explanation()
 
 def test_the_json_is_what_the_schema_says() -> None:
     for case in PLANNED + REFUSED:
-        explained = review.explain(case.data, case.options)
-        [text] = view.json(explained, "in.yaml")
+        [text] = view.json(explained(case), "in.yaml")
         assert valid(json.loads(text), SCHEMA), case.why
-        assert explained.refused == (case in REFUSED), case.why
+        assert explained(case).refused == (case in REFUSED), case.why
 
 
 def test_the_schema_refuses_what_is_not_said() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from postrender import cli
 from postrender.options import TABLE
+from tests import within
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(sys.executable).with_name("postrender")
@@ -138,7 +139,8 @@ def completed(*words: str) -> set[str]:
         "COMP_WORDS": " ".join(("postrender", *words)),
         "COMP_CWORD": str(len(words)),
     }
-    done = subprocess.run([SCRIPT], env=environment, capture_output=True, timeout=60, check=True)
+    done = within.run(env=environment)
+    assert done.returncode == 0
     return {line.partition(",")[2] for line in done.stdout.decode().splitlines()}
 
 

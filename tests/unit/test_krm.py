@@ -1,4 +1,4 @@
-"""The KRM function as a process: what comes back when something goes wrong, what it may read, and how much it says."""
+"""The KRM function as its callers see it: what comes back when something goes wrong, what it may read, and how much it says."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from postrender.hosts.joined import join
 from postrender.options import Form, Source
 from postrender.views import schema
 from postrender.views.results import MOST, Origin, results
+from tests import within
 from tests.unit.test_filter import BROKEN, SERVICE
 
 SCRIPT = Path(sys.executable).with_name("postrender")
@@ -35,7 +36,7 @@ def gangs(**spec: Any) -> str:
 
 
 def run(data: bytes, *words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([SCRIPT, *words], input=data, capture_output=True, timeout=60, check=False, **more)
+    return within.run(*words, data=data, **more)
 
 
 def said(output: bytes) -> list[dict[str, Any]]:
@@ -47,7 +48,7 @@ def said(output: bytes) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("words", [(), ("krm",)])
 def test_the_command_is_what_a_list_on_stdin_is(words: tuple[str, ...]) -> None:
-    done = run(listed(SERVICE), *words)
+    done = subprocess.run([SCRIPT, *words], input=listed(SERVICE), capture_output=True, timeout=60, check=False)
     assert done.returncode == 0
     assert [one["kind"] for one in yaml.safe_load(done.stdout)["items"]] == ["InferenceService", "PodGroup"]
     assert [one["tags"]["code"] for one in said(done.stdout)] == list(LOUD)

@@ -17,6 +17,7 @@ import yaml
 from postrender import pipeline
 from postrender.gangs import names
 from postrender.options import Options, Source
+from tests.properties.reading import DUMPER, LOADER
 from tests.properties.tally import Tally
 
 
@@ -45,25 +46,24 @@ NO_SETTINGS = Options(ome_install="none")
 
 
 def document(kind: str, metadata: dict[str, Any], spec: dict[str, Any]) -> str:
-    return yaml.safe_dump(
-        {"apiVersion": "ome.io/v1beta1", "kind": kind, "metadata": metadata, "spec": spec}, sort_keys=False
-    )
+    value = {"apiVersion": "ome.io/v1beta1", "kind": kind, "metadata": metadata, "spec": spec}
+    return yaml.dump(value, Dumper=DUMPER, sort_keys=False)
 
 
 def service(spec: str, name: str = "llama", namespace: str = "prod") -> str:
     """Return an InferenceService of the runtime `rt`; without an engine OME takes none, so it always has one."""
-    said = yaml.safe_load(spec)
+    said = yaml.load(spec, LOADER)
     spec_of = {"runtime": {"name": "rt"}, "engine": {}, **said}
     return document("InferenceService", {"name": name, "namespace": namespace}, spec_of)
 
 
 def runtime(spec: str = "{}") -> str:
-    return document("ClusterServingRuntime", {"name": "rt"}, yaml.safe_load(spec)) + "---\n"
+    return document("ClusterServingRuntime", {"name": "rt"}, yaml.load(spec, LOADER)) + "---\n"
 
 
 def replica(spec: str, name: str = "pool", namespace: str = "prod") -> str:
     """Return a standalone InferenceReplica."""
-    return document("InferenceReplica", {"name": name, "namespace": namespace}, yaml.safe_load(spec))
+    return document("InferenceReplica", {"name": name, "namespace": namespace}, yaml.load(spec, LOADER))
 
 
 def config(lifecycle: str | None) -> str:
@@ -127,7 +127,7 @@ def render(text: str, options: Options) -> pipeline.Rendered:
 
 
 def pod_groups(data: bytes) -> list[dict[str, Any]]:
-    found = [item for item in yaml.safe_load_all(data) if item["kind"] == "PodGroup"]
+    found = [item for item in yaml.load_all(data, LOADER) if item["kind"] == "PodGroup"]
     return sorted(found, key=lambda item: str(item["metadata"]["name"]))
 
 
@@ -601,7 +601,7 @@ FILL = "filled-scheduler"
 
 def with_leader(component: str, spec: str, scheduler: str) -> str:
     """Return the service with this scheduler written into its leader, which changes nothing of the worker."""
-    said = yaml.safe_load(spec)
+    said = yaml.load(spec, LOADER)
     said[component] = {"worker": {}, **said[component], "leader": {"schedulerName": scheduler}}
     return yaml.safe_dump(said)
 
@@ -679,7 +679,7 @@ def test_fills(row: Fill) -> None:
 
     assert warned(row.scheduler or DEFAULT) == 0
     assert warned("another-scheduler") == len(COMPONENTS)
-    filled = list(yaml.safe_load_all(render(stream, Options(scheduler_name=FILL)).data))[-1]
+    filled = list(yaml.load_all(render(stream, Options(scheduler_name=FILL)).data, LOADER))[-1]
     for component in COMPONENTS:
         for part in ("leader", "worker"):
             assert filled["spec"][component][part] == ({} if row.scheduler else {"schedulerName": FILL})
