@@ -93,7 +93,7 @@ class _Planner:
                 self.say(finding, layer, index, raised=finding.code == "gang-unknown" and self.world.whole)
             self.carry_out(workload, shape)
             if self.keep:
-                self.decided.append(shape.decided or Decided(workload, merged, missing=missing))
+                self.decided.append((shape.decided or Decided(workload, merged))._replace(missing=missing))
             ganged = ganged or shape.ganged
         if not ganged:
             return

@@ -191,7 +191,7 @@ class _Page:
         words = f"{explained.mode}, no gang"
         if explained.groups:
             mode = "" if any(reason.name == "mode" for reason in self.common) else f"{explained.mode}, "
-            words = f"{mode}{size(explained)}, {_schedulers(*explained.scheduler)}"
+            words = f"{mode}{size(explained)}, {_schedulers(explained)}"
         yield f"<h3>{explained.component} <small>{_text(words)}</small></h3>"
         if explained.groups:
             yield f"<div class=g>{''.join(self._group(group, explained) for group in explained.groups)}</div>"
@@ -310,10 +310,12 @@ def _alike(reason: Reason, explained: Explained) -> Reason:
     return reason
 
 
-def _schedulers(leader: str, worker: str) -> str:
+def _schedulers(explained: Explained) -> str:
+    leader, worker = explained.scheduler
+    known = " as far as is known" if explained.missing and not (leader and worker) else ""
     if leader == worker:
-        return leader or "no scheduler named"
-    return f"{leader or 'no scheduler'} for the leader, {worker or 'none'} for workers"
+        return leader or f"no scheduler named{known}"
+    return f"{leader or 'no scheduler'} for the leader, {worker or 'none'} for workers{known}"
 
 
 def _instance(explained: Explained, index: int) -> str:
