@@ -11,7 +11,7 @@ import html
 
 from ..findings import ERROR, WARNING
 from . import findings as said
-from .explanation import NOTHING, holds, quoted, size
+from .explanation import holds, nothing, quoted, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,7 +140,8 @@ class _Page:
             yield from self._rows(self.common, None, "")
             yield "</dl></section>"
         if not (self.explanation.subjects or self.findings):
-            yield f"<p>{NOTHING[0].upper()}{NOTHING[1:]}."
+            words = nothing(self.explanation)
+            yield f"<p>{_text(words[0].upper() + words[1:])}."
         for subject in self.explanation.subjects:
             yield from self._subject(subject)
 
