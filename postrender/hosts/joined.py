@@ -23,11 +23,11 @@ class Joined(Record):
 
     def named(self, finding: Finding) -> Finding:
         """Return a finding with its place in the file that it is about; one about a context has that already."""
-        place = finding.place
-        if place is None or place.file:
-            return finding
+        return finding.moved(self._place)
+
+    def _place(self, place: Place) -> Place:
         line, name = next(start for start in reversed(self.starts) if start[0] <= max(place.line, 1))
-        return finding._replace(place=place._replace(line=place.line - line + 1, file=name))
+        return place._replace(line=place.line - line + 1, file=name)
 
 
 def together(files: Iterable[Source]) -> Joined:
