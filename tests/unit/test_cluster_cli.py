@@ -62,7 +62,7 @@ def test_no_kubeconfig(words: tuple[str, ...], text: str | None, tmp_path: pathl
         (("check", "--kube-context", "x"), "go with --live"),
         (("check", "--live", "-A", "-n", "x"), "exclude each other"),
         (("context", "-A", "-n", "x"), "exclude each other"),
-        (("check", "--live", "--ome", "new"), "'new' is no version"),
+        (("check", "--live", "--ome", "new"), "'new' is not a version"),
     ],
 )
 def test_what_does_not_go_together(words: tuple[str, ...], message: str) -> None:

@@ -37,7 +37,7 @@ def timeout(merged: Merged, world: World) -> Timeout | Said:
         remedy = "write one such as 90s, 30m or 1h30m"
         if written is None:
             return said(merged, "invalid-field", f"{world.settings.ready.origin}: {error}", remedy, "")
-        message = f"{shorten(str(written.value))!r} is no duration: {error}"
+        message = f"{shorten(str(written.value))!r} is not a duration: {error}"
         return said(merged, "invalid-field", message, remedy, READY, written)
 
 
