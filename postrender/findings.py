@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from .record import Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 ERROR = "error"
 WARNING = "warning"
 NOTE = "note"
@@ -99,7 +103,8 @@ class Ref(Record):
 class Finding(Record):
     """One thing said: its code decides the severity, `field` is a dotted path or empty, `remedy` is what to do.
 
-    `raised` makes an error of a warning: `--strict`, or a context that claims to be whole.
+    `raised` makes an error of a warning: `--strict`, or a context that claims to be whole. `other` is a second place,
+    in the stream, which `message` tells as `on line N`.
     """
 
     code: str
@@ -109,11 +114,23 @@ class Finding(Record):
     field: str = ""
     place: Place | None = None
     raised: bool = False
+    other: Place | None = None
 
     @property
     def severity(self) -> str:
         """`error`, `warning` or `note`, as the table says."""
         return ERROR if self.raised else SEVERITIES[self.code]
+
+    def moved(self, move: Callable[[Place], Place]) -> Finding:
+        """Return the finding about a stream as one about the files that it is made of."""
+        if self.place is None or self.place.file:
+            return self
+        place, message = move(self.place), self.message
+        if self.other is not None:
+            other = move(self.other)
+            where = f"on line {other.line}" if other.file == place.file else f"at {other.file}:{other.line}"
+            message = message.replace(f"on line {self.other.line}", where)
+        return self._replace(place=place, message=message)
 
 
 class Refusal(Exception):  # noqa: N818 - it is what is raised when we refuse, and is caught by name

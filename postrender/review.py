@@ -15,7 +15,7 @@ from .gangs.resources import STREAM, LeaderWorkerSet, Workload
 from .manifests import edit, stream, tree
 from .manifests.change import Add, Replace, Set
 from .manifests.lookup import value_at
-from .manifests.objects import field, shorten
+from .manifests.objects import field, holds_items, settled, shorten
 from .options import DEFAULTS, Options
 from .pipeline import Reader, decide, deciding, judged, needles, read, refused_edit, template
 from .record import Record
@@ -58,15 +58,19 @@ class Comparison(Record):
 
 
 class Checked(Record):
-    """What a check found: the findings that count, how many objects it looked at, and how many gangs these come to.
+    """What a check found: the findings that count, how many objects there are, and how many gangs these come to.
 
     `changed` says that the stream is not what a render makes of it; that is asked only of what was rendered already.
+    `overlooked` are sentences about what looks like a gang and is not looked at, where nothing is; `empty` says that
+    there is no text at all.
     """
 
     findings: tuple[Finding, ...]
     objects: int
     gangs: int
     changed: bool
+    overlooked: tuple[str, ...]
+    empty: bool
 
 
 class Subject(Record):
@@ -83,10 +87,14 @@ class Subject(Record):
 
 
 class Explanation(Record):
-    """What a render decides and why, object by object; `findings` are those of no object among them."""
+    """What a render decides and why, object by object; `findings` are those of no object among them.
+
+    `overlooked` are sentences about what looks like a gang and is not explained, where nothing is.
+    """
 
     subjects: tuple[Subject, ...]
     findings: tuple[Finding, ...]
+    overlooked: tuple[str, ...] = ()
 
     @property
     def refused(self) -> bool:
@@ -146,7 +154,9 @@ def explain(data: bytes, options: Options = DEFAULTS) -> Explanation:
         own = () if ref in said else tuple(finding for finding in findings if finding.ref == ref)
         said.add(ref)
         subjects.append(Subject(ref, place(STREAM, one.spot, one.at), note, tuple(components.get(one.spot, ())), own))
-    return Explanation(tuple(subjects), tuple(finding for finding in findings if finding.ref not in said))
+    overlooked = () if subjects else _overlooked(_heads(data), options)
+    rest = tuple(finding for finding in findings if finding.ref not in said)
+    return Explanation(tuple(subjects), rest, overlooked)
 
 
 def _spot(one: Workload | LeaderWorkerSet) -> Spot:
@@ -170,9 +180,48 @@ def check(data: bytes, options: Options = DEFAULTS, rendered: bool = False) -> C
     elif not compared.refused:
         across = _across(b"".join(piece.new for piece in compared.pieces), options)
         findings += tuple(_moved(across, compared.pieces))
-    objects = len(found.workloads) + len(found.sets) + len(found.pod_groups)
+    heads = list(_heads(data))
+    overlooked = () if found.workloads or found.sets else _overlooked(heads, options)
     gangs = sum(len(decided.gangs) for decided in planned.decided)
-    return Checked(findings, objects, gangs, compared.changed)
+    return Checked(findings, len(heads), gangs, compared.changed, overlooked, not data.strip())
+
+
+def _heads(data: bytes) -> Iterator[tree.Head]:
+    """Yield what each object of a stream says it is, those of a list too, as far as it can be read."""
+    try:
+        spans = stream.cut(data)
+    except Refusal:
+        return
+    for span in spans:
+        document = stream.document(data, span)
+        try:
+            head = tree.head(document)
+            if head is None:
+                continue
+            if not holds_items(head.kind):
+                yield head
+                continue
+            for number, node in tree.nodes(document, True, 3):
+                item = node.resolved()
+                if number >= 0 and item.kind == tree.MAP:
+                    said = settled(item)
+                    yield said if said.kind else tree.Head(head.api_version, head.kind.removesuffix("List"))
+        except tree.Unfit:
+            continue
+
+
+def _overlooked(heads: Iterable[tree.Head], options: Options) -> tuple[str, ...]:
+    """Return what looks like a gang to a person: a kind of the same name, and sets that were not asked for."""
+    found = dict.fromkeys(heads)
+    others = [
+        f"an {kind} of {version.partition('/')[0]} is here, and is not {keys.OME_GROUP}'s"
+        for version, kind in found
+        if kind in (keys.INFERENCE_SERVICE, keys.INFERENCE_REPLICA) and not keys.wanted(version, kind)
+    ]
+    sets = [kind for version, kind in found if keys.is_set(version, kind)]
+    if sets and not options.leaderworkersets:
+        others.append(f"a {sets[0]} is here (--leaderworkersets gangs those)")
+    return tuple(others)
 
 
 def _across(data: bytes, options: Options) -> tuple[Finding, ...]:

@@ -223,7 +223,7 @@ def _split(words: Words) -> tuple[str, ...]:
 def _codes(codes: tuple[str, ...]) -> tuple[str, ...]:
     for code in codes:
         if code not in SEVERITIES:
-            raise ValueError(f"{code!r} is no finding{meant(code, SEVERITIES)}")
+            raise ValueError(f"there is no finding {code!r}{meant(code, SEVERITIES)}")
         if SEVERITIES[code] == ERROR and code not in ACCEPTABLE:
             raise ValueError(f"{code!r} cannot be accepted: there would be no sound output")
     return codes
@@ -238,7 +238,7 @@ def _duration(_: Option, word: str) -> int:
     try:
         value = lifecycle.parse(word)
     except ValueError as error:
-        raise ValueError(f"{word!r} is no duration: {error}; write one such as 90s, 30m or 1h30m") from None
+        raise ValueError(f"{word!r} is not a duration: {error}; write one such as 90s, 30m or 1h30m") from None
     if value < 0:
         raise ValueError(f"{word!r} is negative; write 0 for none")
     return value
@@ -246,14 +246,14 @@ def _duration(_: Option, word: str) -> int:
 
 def _number(_: Option, word: str) -> int:
     if not (word.isascii() and word.isdigit() and len(word) <= 4 and int(word) <= _MOST_SPARES):
-        raise ValueError(f"{word!r} is no number from 0 to {_MOST_SPARES:,}")
+        raise ValueError(f"{word!r} is not a number from 0 to {_MOST_SPARES:,}")
     return int(word)
 
 
 def _integer(_: Option, word: str) -> str:
     digits = word.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 9):
-        raise ValueError(f"{word!r} is no integer; write one such as -1")
+        raise ValueError(f"{word!r} is not an integer; write one such as -1")
     return str(int(word))
 
 
@@ -265,13 +265,13 @@ def _switch(_: Option, word: str) -> bool:
 
 def _choice(option: Option, word: str) -> str:
     if word not in option.choices:
-        raise ValueError(f"{word!r} is none of {', '.join(option.choices)}")
+        raise ValueError(f"{word!r} is not one of {', '.join(option.choices)}")
     return word
 
 
 def _text(_: Option, word: str) -> str:
     if not word.isprintable() or word != word.strip():
-        raise ValueError(f"{word!r} is no name")
+        raise ValueError(f"{word!r} is not a name")
     return word
 
 

@@ -65,7 +65,7 @@ def build(
     config: str | None,
     **given: str | bool | Sequence[str] | None,
 ) -> int:
-    """Write SOURCE with its gangs as a folder for Git: one file an object.
+    """Write SOURCE with its gangs as a folder for Git: one file per object.
 
     SOURCE is a chart (its folder or a .tgz), a kustomization, or a folder of manifests. `helm` or `kustomize` must be
     on the path, or named by POSTRENDER_HELM or POSTRENDER_KUSTOMIZE.

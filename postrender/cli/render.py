@@ -48,9 +48,9 @@ def render(file: str, config: str | None, **given: str | bool | Sequence[str] | 
         return shown(message, UNREACHABLE)
 
 
-@cli.command(cls=Optioned, epilog=EPILOG, short_help="Be a KRM function, for kustomize and kpt.")
+@cli.command(cls=Optioned, epilog=EPILOG, short_help="Run as a KRM function, for kustomize and kpt.")
 def krm(config: str | None, **given: str | bool | Sequence[str] | None) -> int:
-    """Be a KRM function: a ResourceList on stdin, the ResourceList on stdout, findings as its results.
+    """Run as a KRM function: a ResourceList on stdin, the ResourceList on stdout, findings as its results.
 
     So does `postrender` without arguments where a ResourceList comes; this command takes nothing else. Options also
     come from the list's functionConfig: kind Gangs of postrender/v1alpha1, under `spec`.

@@ -104,10 +104,17 @@ def wanted(api_version: str, kind: str) -> bool:
 SETS = (LEADER_WORKER_SET.encode(), DISAGGREGATED_SET.encode())
 
 
+def is_set(api_version: str, kind: str) -> bool:
+    """Return whether an object of this apiVersion and kind is a LeaderWorkerSet, or makes some."""
+    if kind not in (LEADER_WORKER_SET, DISAGGREGATED_SET):
+        return False
+    return api_version.partition("/")[0] in ("leaderworkerset.x-k8s.io", "disaggregatedset.x-k8s.io")
+
+
 def wanted_with_sets(api_version: str, kind: str) -> bool:
     """Return the same, LeaderWorkerSets and what scales them included."""
     if kind in (LEADER_WORKER_SET, DISAGGREGATED_SET):
-        return api_version.partition("/")[0] in ("leaderworkerset.x-k8s.io", "disaggregatedset.x-k8s.io")
+        return is_set(api_version, kind)
     return wanted_with_settings(api_version, kind) or (kind == AUTOSCALER and api_version.startswith("autoscaling/"))
 
 

@@ -71,8 +71,9 @@ class _Planner:
         spot, at = self.seen.setdefault(self.ref._replace(namespace=self.world.namespace(one)), (one.spot, one.at))
         if spot is one.spot:
             return True
-        message = f"it stands twice; the first is on line {self.place(one.file, spot, at).line}"
-        self.say(Finding("duplicate-service", message, "remove or rename one of the two"), one, one.at)
+        first = self.place(one.file, spot, at)
+        message = f"it stands twice; the first is on line {first.line}"
+        self.say(Finding("duplicate-service", message, "remove or rename one of the two", other=first), one, one.at)
         return False
 
     def workload(self, workload: Workload) -> None:
@@ -93,7 +94,7 @@ class _Planner:
                 self.say(finding, layer, index, raised=finding.code == "gang-unknown" and self.world.whole)
             self.carry_out(workload, shape)
             if self.keep:
-                self.decided.append(shape.decided or Decided(workload, merged, missing=missing))
+                self.decided.append((shape.decided or Decided(workload, merged))._replace(missing=missing))
             ganged = ganged or shape.ganged
         if not ganged:
             return
@@ -117,8 +118,8 @@ class _Planner:
         place = self.place(layer.file, layer.spot, index)
         if self.filename and not place.source and layer.file == STREAM:
             place = place._replace(source=self.filename)
-        code, message, remedy, _, field, _, _ = finding
-        self.findings.append(Finding(code, message, remedy, self.ref, field, place, raised))
+        code, message, remedy, _, field, _, _, other = finding
+        self.findings.append(Finding(code, message, remedy, self.ref, field, place, raised, other))
 
     def carry_out(self, workload: Workload | LeaderWorkerSet, shape: Shape) -> None:
         """Plan what an object, or a component of it, comes to."""

@@ -110,7 +110,7 @@ class Explained(Record):
     """A component of a service, or a LeaderWorkerSet (`component` empty): its gangs, if it has any, and why.
 
     `instances` run once it is deployed, each of a leader and `workers`; `made_by` makes the PodGroups. `bounds` is the
-    clamp in seconds, None for none.
+    clamp in seconds, None for none; `missing` is the runtime that is not read, which may say otherwise.
     """
 
     ref: Ref
@@ -124,6 +124,7 @@ class Explained(Record):
     scheduler: tuple[str, str]
     bounds: tuple[int, int] | None
     reasons: tuple[Reason, ...]
+    missing: str = ""
 
 
 def explained(decided: Decided, world: World, place: Placer) -> Explained:
@@ -155,6 +156,7 @@ class _Explaining:
             (decided.leader_scheduler, decided.worker_scheduler),
             bounds if clamped and decided.gangs else None,
             tuple(self.reasons()),
+            decided.missing,
         )
 
     # Gangs
@@ -193,7 +195,8 @@ class _Explaining:
         gang = decided.gangs[0]
         if merged is not None:
             folds = self.world.dialect.folds
-            why = "" if merged.topology_key and folds else "nobody names one" if folds else "OME below 1.3 has none"
+            why = f"nobody names one{self.unread}" if folds else "OME below 1.3 has none"
+            why = "" if merged.topology_key and folds else why
             yield self.reason("topologyKey", gang.topology_key or "none", merged.topology_key, why)
         yield from self.schedulers(merged)
         yield from self.updates(merged)
@@ -212,10 +215,18 @@ class _Explaining:
             why = f"a {'leader' if merged.leader else 'worker'} is there"
         else:
             why = "neither leader nor worker is there"
-        if merged.told is None and self.decided.missing:
-            why += f", as far as is known: {self.decided.missing} is not read"
+        if merged.told is None:
+            why += self.unread
         reason = self.reason("mode", merged.mode, merged.told, why)
         return reason._replace(hidden=(*reason.hidden, *self.untold(merged)))
+
+    @property
+    def unread(self) -> str:
+        """Return what makes a guess of a default: the runtime that may say another, if that is not read."""
+        return f", as far as is known: {self.decided.missing} is not read" if self.decided.missing else ""
+
+    def default(self, chosen: Chosen | None, of_runtime: bool = True) -> str:
+        return "" if chosen is not None else f"OME's default{self.unread if of_runtime else ''}"
 
     def untold(self, merged: Merged) -> Iterator[Source]:
         """Yield the modes that the service writes and do not count: another is before it, or OME knows no such."""
@@ -232,6 +243,8 @@ class _Explaining:
         several = merged is None or merged.leader or merged.worker
         if merged is not None and several and merged.mode not in (keys.OME_NATIVE, keys.MULTI_NODE):
             why = f"{merged.mode} runs no leader and workers"
+        elif isinstance(self.owner, LeaderWorkerSet) and self.owner.kind != keys.LEADER_WORKER_SET:
+            why = "it is not handled"
         elif lacked := self.lacked(merged):
             why = f"it has no {lacked}"
         elif merged is None or (merged.leader and merged.worker):
@@ -252,7 +265,7 @@ class _Explaining:
         if isinstance(owner, LeaderWorkerSet):
             workers = int(owner.size.value) - 1 if owner.size else 0
             instances = owner.replicas.value if owner.replicas else None
-        elif merged is not None and merged.worker:
+        elif merged is not None and merged.worker and (merged.size or not self.decided.missing):
             workers = merged.size.value if merged.size else dialect.workers
             instances = merged.min_replicas.value if merged.min_replicas and not dialect.least else None
         return "workers" if workers == 0 else "Instances" if instances == 0 else ""
@@ -267,10 +280,11 @@ class _Explaining:
         elif merged is not None:
             held, size = merged.min_replicas, merged.size
             zero = held is not None and held.value != instances
-            yield self.reason("instances", f"{instances:,}", held, "0 counts as 1" if zero else _default(held))
+            told = self.default(held, self.world.dialect.replicas_of_runtime)
+            yield self.reason("instances", f"{instances:,}", held, "0 counts as 1" if zero else told)
             if merged.max_replicas is not None:
                 yield self.reason("maxReplicas", f"{merged.max_replicas.value:,}", merged.max_replicas)
-            yield self.reason("workers", f"{workers:,}", size, _default(size))
+            yield self.reason("workers", f"{workers:,}", size, self.default(size))
         each = f"a leader and {_many(workers, 'worker')}"
         if decided.shared == WHOLE:
             each = f"{_many(instances, 'Instance')}, each of {each} (--replicas whole)"
@@ -315,13 +329,13 @@ class _Explaining:
             over = self.unfolded(merged, chosen)
             nobody = "the component's name does not reach it below OME 1.3" if over else "nobody names one"
             if chosen is not None or not name:
-                why = "" if chosen else f"{nobody}, so it is {keys.DEFAULT_SCHEDULER}"
+                why = "" if chosen else f"{nobody}, so it is {keys.DEFAULT_SCHEDULER}{self.unread}"
                 reason = self.reason(row, name or "none", chosen, why)
             elif merged is not None and (other := merged.leader_scheduler or merged.worker_scheduler):
                 reason = self.reason(row, name, other, "filled in: the name of the others")
             else:
                 origin = self.world.options.origin("scheduler-name")
-                reason = Reason(row, name, Source(name, origin), f"{nobody}, so it is filled in")
+                reason = Reason(row, name, Source(name, origin), f"{nobody}, so it is filled in{self.unread}")
             yield reason._replace(hidden=(*reason.hidden, *over))
         for role, chosen in (
             ("leader", merged.leader_priority if merged else None),
@@ -344,7 +358,7 @@ class _Explaining:
         options = self.world.options
         if merged is not None and merged.mode == keys.OME_NATIVE:
             value = str(merged.update.value) if merged.update else keys.SURGE
-            yield self.reason("updateStrategy", value, merged.update, _default(merged.update))
+            yield self.reason("updateStrategy", value, merged.update, self.default(merged.update))
             if options.spares:
                 yield Reason("spares", f"{options.spares}", Source(f"{options.spares}", options.origin("spares")))
 
@@ -409,10 +423,6 @@ _INSTALLS = {
     "kustomize": "the default of OME's kustomize install",
     "none": "no setting of the cluster is known",
 }
-
-
-def _default(chosen: Chosen | None) -> str:
-    return "" if chosen is not None else "OME's default"
 
 
 def _many(count: int, noun: str) -> str:

@@ -240,5 +240,5 @@ def version(text: str) -> tuple[int, int]:
     major, _, rest = text.removeprefix("v").partition(".")
     minor = rest.split(".")[0].partition("-")[0]
     if not (major.isdigit() and minor.isdigit() and text.isascii()):
-        raise ValueError(f"{shorten(text)!r} is no version, which 1.3 would be")
+        raise ValueError(f"{shorten(text)!r} is not a version; write one such as 1.3")
     return int(major), int(minor)

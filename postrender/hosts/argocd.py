@@ -177,7 +177,7 @@ def _kind(told: Parameters, app: _App) -> str:
     if said in (HELM, KUSTOMIZE, DIRECTORY):
         return said
     if said != AUTO:
-        raise Misuse(f"parameter source: {said!r} is none of {AUTO}, {HELM}, {KUSTOMIZE}, {DIRECTORY}")
+        raise Misuse(f"parameter source: {said!r} is not one of {AUTO}, {HELM}, {KUSTOMIZE}, {DIRECTORY}")
     chart = os.path.exists(os.path.join(app.folder, _CHART))
     kustomization = next((name for name in _KUSTOMIZATIONS if os.path.exists(os.path.join(app.folder, name))), "")
     if chart and kustomization:

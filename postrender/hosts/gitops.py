@@ -158,10 +158,7 @@ def _of_folder(data: bytes, output: renderers.Output) -> tuple[File, ...]:
 
 def _in_file(finding: Finding, starts: Starts) -> Finding:
     """Return a finding with its place in the file of a folder."""
-    place = finding.place
-    if place is None or place.file or not starts:
-        return finding
-    return finding._replace(place=_moved(place, starts))
+    return finding.moved(lambda place: _moved(place, starts)) if starts else finding
 
 
 def _moved(place: Place, starts: Starts) -> Place:

@@ -29,7 +29,7 @@ class Joined(Record):
 
     def named(self, finding: Finding) -> Finding:
         """Return a finding with its place in the file that it is about; one about a context has that already."""
-        return finding._replace(place=self._maybe(finding.place))
+        return finding.moved(self._place)
 
     def explained(self, explanation: Explanation) -> Explanation:
         """Return an explanation with its places in the files."""

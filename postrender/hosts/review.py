@@ -84,12 +84,15 @@ def check(names: Sequence[str], rendered: bool, flags: Flags, streams: Streams) 
 
 def _summary(checked: review.Checked) -> str:
     """Return one line that says what was looked at: nothing found is good news only where there was something."""
+    if checked.empty:
+        return "postrender: the input is empty"
     found = []
     for severity in (ERROR, WARNING):
         count = sum(finding.severity == severity for finding in checked.findings)
         found += [_many(count, severity)] if count else []
-    seen = f"{_many(checked.objects, 'object')}, {_many(checked.gangs, 'gang')}"
-    return f"postrender: {seen}: {', '.join(found) or 'nothing found'}"
+    gangs = _many(checked.gangs, "gang") if checked.gangs else "no gang"
+    seen = f"{_many(checked.objects, 'object')}, {gangs}"
+    return "; ".join((f"postrender: {seen}: {', '.join(found) or 'nothing found'}", *checked.overlooked))
 
 
 def _many(count: int, noun: str) -> str:

@@ -122,7 +122,15 @@ def _unreadable(error: YAMLError, data: bytes) -> Unfit:
     mark = getattr(error, "problem_mark", None)
     index = mark.index if mark else len(data[: getattr(error, "position", 0)].decode(errors="replace"))
     remedy = next((text for part, text in _REMEDIES.items() if part in problem), TEMPLATE)
+    if remedy == TEMPLATE and _is_template(data, index):
+        remedy = "a template was left in: render the chart first (helm template)"
     return Unfit("unreadable", index, f"not valid YAML: {problem}", remedy)
+
+
+def _is_template(data: bytes, index: int) -> bool:
+    """Return whether a template's braces stand where libyaml gave up, or up to two lines above."""
+    text = data.decode(errors="replace")
+    return any("{{" in line for line in text[: line_end(text, index)].splitlines()[-3:])
 
 
 TEMPLATE = "fix the template that made it"

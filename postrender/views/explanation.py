@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _WIDTH = 80
 _NAME = 24
 _VALUE = 18
-NOTHING = "nothing here comes to a gang: no InferenceService, no InferenceReplica"
+_NOTHING = "nothing here comes to a gang: no InferenceService, no InferenceReplica"
 # More Instances than these are named by their number only.
 _MOST = 20
 
@@ -38,8 +38,13 @@ def _lines(explanation: Explanation, file: str) -> Iterator[str]:
         yield from map(said.printable, _subject(subject, file))
         yield ""
     if not (explanation.subjects or explanation.findings):
-        yield NOTHING
+        yield from map(said.printable, _wrapped("", nothing(explanation), 0))
     yield from _said(explanation.findings, file, "")
+
+
+def nothing(explanation: Explanation) -> str:
+    """Return that nothing is explained, and what there is that looks like it."""
+    return "; ".join((_NOTHING, *explanation.overlooked))
 
 
 def _subject(subject: Subject, file: str) -> Iterator[str]:

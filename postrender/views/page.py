@@ -11,7 +11,7 @@ import html
 
 from ..findings import ERROR, WARNING
 from . import findings as said
-from .explanation import NOTHING, holds, quoted, size
+from .explanation import holds, nothing, quoted, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,7 +140,8 @@ class _Page:
             yield from self._rows(self.common, None, "")
             yield "</dl></section>"
         if not (self.explanation.subjects or self.findings):
-            yield f"<p>{NOTHING[0].upper()}{NOTHING[1:]}."
+            words = nothing(self.explanation)
+            yield f"<p>{_text(words[0].upper() + words[1:])}."
         for subject in self.explanation.subjects:
             yield from self._subject(subject)
 
@@ -191,7 +192,7 @@ class _Page:
         words = f"{explained.mode}, no gang"
         if explained.groups:
             mode = "" if any(reason.name == "mode" for reason in self.common) else f"{explained.mode}, "
-            words = f"{mode}{size(explained)}, {_schedulers(*explained.scheduler)}"
+            words = f"{mode}{size(explained)}, {_schedulers(explained)}"
         yield f"<h3>{explained.component} <small>{_text(words)}</small></h3>"
         if explained.groups:
             yield f"<div class=g>{''.join(self._group(group, explained) for group in explained.groups)}</div>"
@@ -310,10 +311,12 @@ def _alike(reason: Reason, explained: Explained) -> Reason:
     return reason
 
 
-def _schedulers(leader: str, worker: str) -> str:
+def _schedulers(explained: Explained) -> str:
+    leader, worker = explained.scheduler
+    known = " as far as is known" if explained.missing and not (leader and worker) else ""
     if leader == worker:
-        return leader or "no scheduler named"
-    return f"{leader or 'no scheduler'} for the leader, {worker or 'none'} for workers"
+        return leader or f"no scheduler named{known}"
+    return f"{leader or 'no scheduler'} for the leader, {worker or 'none'} for workers{known}"
 
 
 def _instance(explained: Explained, index: int) -> str:

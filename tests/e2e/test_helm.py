@@ -584,7 +584,7 @@ FAILURES = {
     ),
     "an unknown flag": Failure(2, "No such option…--nonsense…", ("--post-renderer-args=--nonsense",)),
     "a value of a flag": Failure(
-        2, "--spares: 'many' is no number from 0 to 1,000", ("--post-renderer-args=--spares=many",)
+        2, "--spares: 'many' is not a number from 0 to 1,000", ("--post-renderer-args=--spares=many",)
     ),
     "one file more": Failure(
         2, "Got unexpected extra argument (b)", ("--post-renderer-args=a.yaml", "--post-renderer-args=b")
@@ -596,7 +596,7 @@ FAILURES = {
         2, "POSTRENDER_SPARE: there is no such option; did you mean POSTRENDER_SPARES?", (), {"POSTRENDER_SPARE": "1"}
     ),
     "a value of a variable": Failure(
-        2, "POSTRENDER_SPARES: 'many' is no number from 0 to 1,000", (), {"POSTRENDER_SPARES": "many"}
+        2, "POSTRENDER_SPARES: 'many' is not a number from 0 to 1,000", (), {"POSTRENDER_SPARES": "many"}
     ),
     "a missing context": Failure(
         4,

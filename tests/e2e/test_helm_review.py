@@ -106,9 +106,9 @@ def test_the_line_for_people(helm: Helm) -> None:
     environ = {**QUIET, "POSTRENDER_FORMAT": "text", "POSTRENDER_STRICT": "true", "POSTRENDER_OME": "1.3"}
     rendered = helm.rendered("kept", POSTRENDER_OME="1.3")
     done = ours("check", "--rendered", environ=environ, stdin=rendered)
-    assert (done.returncode, done.stderr) == (0, "postrender: 1 object, 1 gang: nothing found\n")
+    assert (done.returncode, done.stderr) == (0, "postrender: 2 objects, 1 gang: nothing found\n")
     assert done.stdout.startswith("postrender: note: <stdin>:")
     assert "(kept/templates/isvc.yaml): InferenceService/qwen: " in done.stdout
     environ["POSTRENDER_SCHEDULER_NAME"] = "scheduler-plugins-scheduler"
     done = ours("check", "--rendered", environ=environ, stdin=rendered)
-    assert (done.returncode, done.stderr) == (3, "postrender: 1 object, 1 gang: 2 errors\n")
+    assert (done.returncode, done.stderr) == (3, "postrender: 2 objects, 1 gang: 2 errors\n")

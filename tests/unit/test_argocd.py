@@ -93,11 +93,11 @@ def test_parameters_that_are_none(server: RepoServer, text: str, message: str) -
 WORDS = [
     ({"strict": "yes"}, "parameter strict: 'yes': write true or false"),
     ({"recurse": "yes"}, "parameter recurse: 'yes': write true or false"),
-    ({"spares": "-1"}, "parameter spares: '-1' is no number from 0 to 1,000"),
-    ({"sync-wave": "soon"}, "parameter sync-wave: 'soon' is no integer; write one such as -1"),
-    ({"podgroups": "x"}, "parameter podgroups: 'x' is none of emit, omit"),
-    ({"accept": ["surge"]}, "parameter accept: 'surge' is no finding"),
-    ({"source": "jsonnet"}, "parameter source: 'jsonnet' is none of auto, helm, kustomize, directory"),
+    ({"spares": "-1"}, "parameter spares: '-1' is not a number from 0 to 1,000"),
+    ({"sync-wave": "soon"}, "parameter sync-wave: 'soon' is not an integer; write one such as -1"),
+    ({"podgroups": "x"}, "parameter podgroups: 'x' is not one of emit, omit"),
+    ({"accept": ["surge"]}, "parameter accept: there is no finding 'surge'"),
+    ({"source": "jsonnet"}, "parameter source: 'jsonnet' is not one of auto, helm, kustomize, directory"),
     ({"values-files": ["a"]}, "parameter values-files: is for a source of the kind helm, and this one is directory; remove it"),
     ({"source": "helm", "recurse": "true"}, "parameter recurse: is for a source of the kind directory, and this one is helm; remove it"),
 ]  # fmt: skip

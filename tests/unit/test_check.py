@@ -74,7 +74,7 @@ def test_a_folder_is_walked_by_name(tmp_path: pathlib.Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(LABELLED.replace("probe", path.stem))
     code, printed, said = shell("postrender check all", tmp_path)
-    assert (code, said) == (0, "postrender: 0 objects, 0 gangs: 3 warnings\n")
+    assert (code, said) == (0, "postrender: 3 objects, no gang: 3 warnings\n")
     assert [line.split(":")[2].strip() for line in printed.splitlines()] == [
         "all/b.yaml",
         "all/a/c.json",

@@ -157,7 +157,7 @@ def test_a_program_that_logs_in_is_run_once(tmp_path: pathlib.Path) -> None:
         (("check", "--kube-context", "x"), "go with --live"),
         (("check", "--live", "-A", "-n", "x"), "exclude each other"),
         (("context", "-A", "-n", "x"), "exclude each other"),
-        (("check", "--live", "--ome", "new"), "'new' is no version"),
+        (("check", "--live", "--ome", "new"), "'new' is not a version"),
     ],
 )
 def test_what_does_not_go_together(words: tuple[str, ...], message: str) -> None:

@@ -413,6 +413,26 @@ def test_values(name: str, what: str, text: str, options: Options, why: Why) -> 
     holds(decisions(text, options)[name], why, text)
 
 
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("topologyKey", "nobody names one"),
+        ("leader.schedulerName", "nobody names one, so it is default-scheduler"),
+        ("worker.schedulerName", "nobody names one, so it is default-scheduler"),
+        ("instances", "OME's default"),
+        ("updateStrategy", "OME's default"),
+    ],
+)
+def test_what_a_runtime_that_is_not_read_may_say_is_so_as_far_as_is_known(row: str, words: str) -> None:
+    engine = service("    leader: {}\n    worker: {size: 3}\n")
+    unread = "as far as is known: the runtime 'rt' is not read"
+    assert decisions(engine)[row].why == f"{words}, {unread}"
+    assert decisions(NO_RUNTIME + engine)[row].why == words
+    assert decisions(engine, FILL)["leader.schedulerName"].why == f"{FILLED.words}, {unread}"
+    # Below 1.3 nothing of the runtime counts there.
+    assert decisions(engine, BELOW)["instances"].why == "OME's default"
+
+
 # Why there is none.
 NO_GANG = [
     ("one pod", NO_RUNTIME + service("    minReplicas: 1\n"), Options(), "an Instance is one pod"),
@@ -420,6 +440,7 @@ NO_GANG = [
     ("half a pair", NO_RUNTIME + service("    leader: {}\n"), Options(), "a leader without a worker"),
     ("the other half", NO_RUNTIME + service("    worker: {}\n"), Options(), "a worker without a leader"),
     ("not known", service("    minReplicas: 1\n"), Options(), "taken for one pod: the runtime 'rt' is not read"),
+    ("nor is how many workers", service(PAIR), BELOW, "a finding says why"),
     ("refused", NO_RUNTIME + service("    leader: {}\n    worker: {size: -1}\n"), Options(), "a finding says why"),
     ("no workers", NO_RUNTIME + service("    leader: {}\n    worker: {size: 0}\n"), Options(), "it has no workers"),
     ("no workers below 1.3, where nobody says how many", NO_RUNTIME + service(PAIR), BELOW, "it has no workers"),
@@ -434,6 +455,12 @@ def test_why_there_is_no_gang(what: str, text: str, options: Options, words: str
     assert (found.groups, found.made_by, found.pods) == ((), "", None)
     assert [reason.name for reason in found.reasons] == ["mode", "gang"]
     assert found.reasons[-1] == reasons.Reason("gang", "none", why=words)
+
+
+def test_a_set_that_is_not_handled_is_not_said_to_have_no_workers() -> None:
+    text = "apiVersion: disaggregatedset.x-k8s.io/v1\nkind: DisaggregatedSet\nmetadata: {name: pd}\nspec: {roles: []}\n"
+    [reason] = components(text, Options(leaderworkersets=True))[""].reasons
+    assert (reason.name, reason.value, reason.why) == ("gang", "none", "it is not handled")
 
 
 def test_a_leader_worker_set() -> None:

@@ -83,7 +83,7 @@ def test_a_separator_is_one_line_that_helm_prints_whole() -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"spares": "many"}, "postrender: error: --spares: 'many' is no number from 0 to 1,000"),
+        ({"spares": "many"}, "postrender: error: --spares: 'many' is not a number from 0 to 1,000"),
         ({"context": "missing"}, "postrender: error: --context: missing cannot be read: No such file or directory"),
     ],
 )

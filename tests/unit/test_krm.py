@@ -102,7 +102,7 @@ def test_an_item_of_any_shape_is_an_item(item: str, mode: str, tmp_path: Path) -
 def test_what_is_wrong_in_the_environment_is_no_fault_of_the_list(tmp_path: Path) -> None:
     done = run(listed(SERVICE), env={"POSTRENDER_SPARES": "many"})
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"postrender: error: POSTRENDER_SPARES: 'many' is no number from 0 to 1,000\n"
+    assert done.stderr == b"postrender: error: POSTRENDER_SPARES: 'many' is not a number from 0 to 1,000\n"
     done = run(listed(SERVICE), env={"POSTRENDER_CONTEXT": str(tmp_path / "none.yaml")})
     assert (done.returncode, done.stdout) == (4, b"")
 

@@ -279,6 +279,20 @@ def test_a_place_in_another_file_names_it() -> None:
     assert "<dt>workers<dd><b>2</b> runtime rt, ctx/rt.yaml line 4<" in text
 
 
+@pytest.mark.parametrize("leader", ["{}", "{schedulerName: a}"])
+def test_a_scheduler_that_a_runtime_may_name_is_not_named_as_far_as_is_known(leader: str) -> None:
+    words = "no scheduler named" if leader == "{}" else "a for the leader, none for workers"
+    text = (
+        "apiVersion: ome.io/v1beta1\nkind: InferenceService\nmetadata: {name: llm}\nspec:\n"
+        f"  runtime: {{name: rt}}\n  engine:\n    leader: {leader}\n    worker: {{size: 1}}\n"
+    )
+    known = (
+        "---\napiVersion: ome.io/v1beta1\nkind: ClusterServingRuntime\nmetadata: {name: rt}\nspec: {engineConfig: {}}\n"
+    )
+    assert f"{words} as far as is known<" in html(text)
+    assert f"{words}<" in html(text + known)
+
+
 def test_nothing_to_draw_is_said() -> None:
     text = html("kind: ConfigMap\n")
     assert "<p>Nothing here comes to a gang: no InferenceService, no InferenceReplica." in text

@@ -153,24 +153,24 @@ def test_a_folder_gives_its_manifests_in_order(tmp_path: Path) -> None:
     [
         ({"POSTRENDER_STRCT": "1"}, "POSTRENDER_STRCT: there is no such option; did you mean POSTRENDER_STRICT?"),
         ({"POSTRENDER_STRICT": "yes"}, "POSTRENDER_STRICT: 'yes': write true or false"),
-        ({"POSTRENDER_SPARES": "-1"}, "POSTRENDER_SPARES: '-1' is no number from 0 to 1,000"),
-        ({"POSTRENDER_SPARES": "1001"}, "POSTRENDER_SPARES: '1001' is no number from 0 to 1,000"),
-        ({"POSTRENDER_SPARES": "٣"}, "POSTRENDER_SPARES: '٣' is no number from 0 to 1,000"),
-        ({"POSTRENDER_OME": "latest"}, "POSTRENDER_OME: 'latest' is no version, which 1.3 would be"),
-        ({"POSTRENDER_OME": "1"}, "POSTRENDER_OME: '1' is no version, which 1.3 would be"),
-        ({"POSTRENDER_OME_INSTALL": "helm"}, "POSTRENDER_OME_INSTALL: 'helm' is none of chart, kustomize, none"),
+        ({"POSTRENDER_SPARES": "-1"}, "POSTRENDER_SPARES: '-1' is not a number from 0 to 1,000"),
+        ({"POSTRENDER_SPARES": "1001"}, "POSTRENDER_SPARES: '1001' is not a number from 0 to 1,000"),
+        ({"POSTRENDER_SPARES": "٣"}, "POSTRENDER_SPARES: '٣' is not a number from 0 to 1,000"),
+        ({"POSTRENDER_OME": "latest"}, "POSTRENDER_OME: 'latest' is not a version; write one such as 1.3"),
+        ({"POSTRENDER_OME": "1"}, "POSTRENDER_OME: '1' is not a version; write one such as 1.3"),
+        ({"POSTRENDER_OME_INSTALL": "helm"}, "POSTRENDER_OME_INSTALL: 'helm' is not one of chart, kustomize, none"),
         (
             {"POSTRENDER_GANG_TIMEOUT_MAX": "30d"},
-            "POSTRENDER_GANG_TIMEOUT_MAX: '30d' is no duration: there is no unit 'd', only ns, us, ms, s, m and h;"
+            "POSTRENDER_GANG_TIMEOUT_MAX: '30d' is not a duration: there is no unit 'd', only ns, us, ms, s, m and h;"
             " write one such as 90s, 30m or 1h30m",
         ),
         ({"POSTRENDER_GANG_TIMEOUT_MIN": "-1s"}, "POSTRENDER_GANG_TIMEOUT_MIN: '-1s' is negative; write 0 for none"),
-        ({"POSTRENDER_ACCEPT": "name-to-long"}, "POSTRENDER_ACCEPT: 'name-to-long' is no finding; did you mean name-too-long?"),
+        ({"POSTRENDER_ACCEPT": "name-to-long"}, "POSTRENDER_ACCEPT: there is no finding 'name-to-long'; did you mean name-too-long?"),
         (
             {"POSTRENDER_ACCEPT": "unreadable"},
             "POSTRENDER_ACCEPT: 'unreadable' cannot be accepted: there would be no sound output",
         ),
-        ({"POSTRENDER_SCHEDULER_NAME": "a\nb"}, "POSTRENDER_SCHEDULER_NAME: 'a\\nb' is no name"),
+        ({"POSTRENDER_SCHEDULER_NAME": "a\nb"}, "POSTRENDER_SCHEDULER_NAME: 'a\\nb' is not a name"),
     ],
 )  # fmt: skip
 def test_misuse_of_the_environment(environ: dict[str, str], message: str) -> None:

@@ -37,7 +37,7 @@ def timeout(merged: Merged, world: World) -> Timeout | Said:
         remedy = "write one such as 90s, 30m or 1h30m"
         if written is None:
             return said(merged, "invalid-field", f"{world.settings.ready.origin}: {error}", remedy, "")
-        message = f"{shorten(str(written.value))!r} is no duration: {error}"
+        message = f"{shorten(str(written.value))!r} is not a duration: {error}"
         return said(merged, "invalid-field", message, remedy, READY, written)
 
 
@@ -123,10 +123,14 @@ def _over_cap(world: World, timeout: Timeout, origin: str) -> tuple[str, str] | 
 
 def unknown(merged: Merged, missing: str, whole: bool) -> Shape:
     """Return that a runtime which is not known decides, so that nothing is done; `whole` if all should be known."""
-    guess = ", though the context claims to be whole" if whole else "; taken for one pod"
-    message = f"how many pods an Instance has is for {missing} to say, which is not read{guess}"
+    says = "says how many pods an Instance has"
+    message = f"{missing} is not read, and {says}; taken for one pod"
+    if whole:
+        message = f"{missing} is not read, though the context claims to be whole, and {says}"
     give = "give it as --context" if merged.workload.runtime.name else "name one"
-    remedy = f"{give}, or write leader and worker with a size into {merged.path('')}"
+    remedy = f"{give}, or --accept gang-unknown if one pod is meant"
+    if merged.own.leader or merged.own.worker:
+        remedy = f"{give}, or write leader and worker with a size into {merged.path('')}"
     if merged.workload.kind == keys.INFERENCE_REPLICA:
         remedy = "write its runners out"  # what of the runtime reaches a standalone one is not documented
     return refused(said(merged, "gang-unknown", message, remedy, ""))
