@@ -346,7 +346,9 @@ def _no_kubeconfig(files: str, context: str, error: BaseException) -> str:
         return f"{files}: {_words(error)}"
     if wanted in names:
         return f"{files}: {_words(error)}"
-    there = f"it has {', '.join(names[:_SHOWN]) or 'none'}"
+    if not names:
+        return f"{files}: it has no contexts"
+    there = f"it has {', '.join(names[:_SHOWN])}"
     return f"{files} has no context {wanted!r}; {there}" if wanted else f"{files} has no current context; {there}"
 
 
