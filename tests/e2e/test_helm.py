@@ -666,13 +666,13 @@ def test_a_failure_in_another_form_is_shown(helm: Helm, form: str) -> None:
 def test_a_long_failure_is_cut_under_helm_4(helm: Helm) -> None:
     done = helm.template("plain", POSTRENDER_CONFIG="x" * 3000)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("x" * (900 - len("postrender: error: ") if helm.four else 3000)) == 1
+    assert done.stderr.count("x" * (900 - len("postrender: error: POSTRENDER_CONFIG: ") if helm.four else 3000)) == 1
 
 
 def test_a_failure_about_a_name_that_is_no_text_is_shown(helm: Helm) -> None:
     done = helm.template("plain", POSTRENDER_CONFIG="missing-\udcff.yaml")
     assert done.returncode == 1
-    assert re.search(r"postrender: error: missing-.* cannot be read: No such file or directory", done.stderr)
+    assert re.search(r"postrender: error: POSTRENDER_CONFIG: missing-.* cannot be read: No such file or directory", done.stderr)
 
 
 # Options: from Helm's flag, the plugin's file, the environment, a config file.
