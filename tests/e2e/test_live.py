@@ -400,7 +400,7 @@ def test_what_the_page_shows(cluster: Cluster, tmp_path: Path) -> None:
     runtime = json.loads(stream("x", workers=1, replicas=1).split(b"---\n")[0])
     named = {"name": "srt-qwen3-0-6b-multi-node"}
     cluster.api.create({**runtime, "kind": "ClusterServingRuntime", "metadata": named})
-    shutil.copy(Path(__file__).parents[2] / "examples" / "pipe" / "input.yaml", tmp_path / "rendered.yaml")
+    shutil.copy(Path(__file__).parents[2] / "examples" / "pipe" / "rendered.yaml", tmp_path / "rendered.yaml")
     cluster.kubectl("config", "rename-context", "it", "production")
     try:
         paste(cluster, [context], tmp_path)
