@@ -672,7 +672,9 @@ def test_a_long_failure_is_cut_under_helm_4(helm: Helm) -> None:
 def test_a_failure_about_a_name_that_is_no_text_is_shown(helm: Helm) -> None:
     done = helm.template("plain", POSTRENDER_CONFIG="missing-\udcff.yaml")
     assert done.returncode == 1
-    assert re.search(r"postrender: error: POSTRENDER_CONFIG: missing-.* cannot be read: No such file or directory", done.stderr)
+    assert re.search(
+        r"postrender: error: POSTRENDER_CONFIG: missing-.* cannot be read: No such file or directory", done.stderr
+    )
 
 
 # Options: from Helm's flag, the plugin's file, the environment, a config file.

@@ -66,8 +66,7 @@ def lost_group(stage: Stage, ours: bool) -> Outcome:
         stage.cluster.apply(whole, namespace)
         without_room = stage.rest(namespace, 3, 3)
         stage.cluster.api.delete("pods", stage.filled(namespace)[0], namespace)
-        stage.wake(namespace)
-        stage.running(namespace, 3)
+        stage.awake(namespace, 3)
         facts = {
             f"pods that say {NOT_FOUND!r}": said,
             "bound when the PodGroup is there, with room for two": without_room[0].bound,
@@ -116,8 +115,7 @@ def restart(stage: Stage, ours: bool) -> Outcome:
             gangs = stage.rest(namespace, 3, 3)
         finally:
             close(stage, node, False)
-        stage.wake(namespace)
-        stage.running(namespace, 3)
+        stage.awake(namespace, 3)
         return Outcome(gangs, {"bound when the node is back": stage.gangs(namespace, 3)[0].bound})
 
 

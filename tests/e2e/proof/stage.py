@@ -96,7 +96,7 @@ class Stage:
                 raise ClusterError(f"{namespace} is not at rest after {seconds} s: {self.gangs(namespace, size)}")
             time.sleep(0.2)
 
-    def running(self, namespace: str, count: int) -> set[str]:
+    def running(self, namespace: str, count: int, seconds: float = 90) -> set[str]:
         """Wait until there are so many pods and all run; return their uids."""
 
         def run() -> set[str]:
@@ -104,7 +104,18 @@ class Stage:
             whole = len(pods) == count and all(pod["status"].get("phase") == "Running" for pod in pods)
             return {pod["metadata"]["uid"] for pod in pods} if whole else set()
 
-        return self.cluster.wait(run, 90, f"{count} pods in {namespace} to run")
+        return self.cluster.wait(run, seconds, f"{count} pods in {namespace} to run")
+
+    def awake(self, namespace: str, count: int) -> set[str]:
+        """Wake what waits, and wait as `running` does; again if the scheduler had not yet seen the room that there is."""
+        end = time.monotonic() + 90
+        while True:
+            self.wake(namespace)
+            try:
+                return self.running(namespace, count, 5)
+            except ClusterError:
+                if time.monotonic() > end:
+                    raise
 
     def nodes(self, *namespaces: str) -> tuple[tuple[str, str], ...]:
         """Return every node with the gang that has it, or an empty name."""

@@ -45,8 +45,7 @@ def way(stage: Stage, namespace: str, tool: Tool) -> Outcome:
     gangs = stage.rest(namespace, 3, 6)
     tool.remove("blue")
     stage.wait_pods(namespace, 3)
-    stage.wake(namespace)
-    stage.running(namespace, 3)
+    stage.awake(namespace, 3)
     facts["bound of the other when the first is uninstalled"] = stage.gangs(namespace, 3)[0].bound
     tool.remove("green")
     facts["objects left when both are"] = left(stage, before)
@@ -141,9 +140,11 @@ def replaced(stage: Stage, ours: bool) -> Outcome:
         # Old workers take their time to end. Here they are gone at once, so the new ones are kept away for a while.
         with stage.cluster.part("lws").paused():
             stage.cluster.wait(lambda: not of(stage, namespace, "blue") & before, 30, "the old workers to be gone")
-            stage.wake(namespace)
-            with contextlib.suppress(ClusterError):
-                stage.cluster.wait(lambda: 3 in bounds(stage, namespace), 5, "the other to have the room")
+            for _ in range(4):  # as `Stage.awake`
+                stage.wake(namespace)
+                with contextlib.suppress(ClusterError):
+                    stage.cluster.wait(lambda: 3 in bounds(stage, namespace), 5, "the other to have the room")
+                    break
         return Outcome(stage.rest(namespace, 3, 6))
 
 
