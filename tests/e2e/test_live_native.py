@@ -118,6 +118,7 @@ def test_a_failed_podgroup(cluster: Cluster, native: OmeNative, namespace: str, 
     """A failed pod that is nobody's, as `kubectl debug --copy-to --keep-labels` leaves one: OME waits for its end."""
     create(cluster, namespace, service(engine=engine(1)))
     [group] = wait_settled(cluster, namespace, 0)
+    wait_phase(cluster, namespace, NAME, "Running", running=2)  # once it is Failed, nobody counts again
     members = cluster.list("pods", namespace)
     copied = copy.deepcopy(members[0])
     copied["metadata"] = {"name": "copied", "labels": copied["metadata"]["labels"]}
@@ -147,6 +148,7 @@ def test_a_failed_podgroup_that_ome_has_not_seen_to(cluster: Cluster, namespace:
     with OmeNative(cluster.folder / "admin.kubeconfig"):
         create(cluster, namespace, service(engine=engine(1)))
         wait_settled(cluster, namespace, 0)
+    wait_phase(cluster, namespace, NAME, "Running", running=2)
     [lost, _] = [one["metadata"]["name"] for one in cluster.list("pods", namespace)]
     fail(cluster, namespace, lost)
     wait_phase(cluster, namespace, NAME, "Failed", running=1, failed=1)

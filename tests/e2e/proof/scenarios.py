@@ -24,6 +24,7 @@ POLICY = policy((1, 34)).decode()
 RESET = "PodGroupReset"
 NOT_FOUND = "PodGroup not found"
 HELD = 6  # seconds that the gang of the timeout may hold GPUs
+WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
 GIVE_UP = 12.0  # seconds after which what has not happened will not
 
 
@@ -110,7 +111,8 @@ def restart(stage: Stage, ours: bool) -> Outcome:
         node = lost["spec"]["nodeName"]
         try:
             close(stage, node, True)
-            stage.cluster.api.delete("pods", lost["metadata"]["name"], namespace, gracePeriodSeconds="0")
+            with noticed(stage, namespace):
+                stage.cluster.api.delete("pods", lost["metadata"]["name"], namespace, gracePeriodSeconds="0")
             stage.cluster.wait(lambda: renewed(stage, namespace, before), 60, "all three pods to be made anew")
             gangs = stage.rest(namespace, 3, 3)
         finally:
@@ -127,7 +129,8 @@ def failed(stage: Stage, ours: bool) -> Outcome:
         before = stage.running(namespace, 3)
         stage.cluster.wait(lambda: stage.status(namespace, name).get("phase") == "Running", 30, "the phase Running")
         pod = stage.pods(namespace)[-1]["metadata"]["name"]
-        stage.cluster.api.patch("pods", pod, {"status": {"phase": "Failed"}}, namespace, "status")
+        with noticed(stage, namespace):
+            stage.cluster.api.patch("pods", pod, {"status": {"phase": "Failed"}}, namespace, "status")
         stage.cluster.wait(lambda: renewed(stage, namespace, before), 60, "the pods to be made anew")
         stage.running(namespace, 3)
         begin = time.monotonic()
@@ -315,6 +318,18 @@ ALL = MULTINODE + NATIVES
 def close(stage: Stage, node: str, closed: bool) -> None:
     """Let no more pods onto a node, or let them again."""
     stage.cluster.api.patch("nodes", node, {"spec": {"unschedulable": closed}})
+
+
+@contextlib.contextmanager
+def noticed(stage: Stage, namespace: str) -> Iterator[None]:
+    """Keep a worker that is lost until its leader is ended too: of one that goes at once, LeaderWorkerSet may hear nothing."""
+    [leader] = [pod for pod in stage.pods(namespace) if pod["metadata"]["labels"][WORKER_INDEX] == "0"]
+    name, uid = leader["metadata"]["name"], leader["metadata"]["uid"]
+    with stage.cluster.part("kwok").paused():  # which lets pods go
+        yield
+        stage.cluster.wait(
+            lambda: uid not in {pod["metadata"]["uid"] for pod in stage.pods(namespace)}, 60, f"{name} to be ended"
+        )
 
 
 def renewed(stage: Stage, namespace: str, before: set[str], count: int = 3) -> bool:
