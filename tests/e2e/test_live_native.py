@@ -118,11 +118,13 @@ def test_a_failed_podgroup(cluster: Cluster, native: OmeNative, namespace: str, 
     """A failed pod that is nobody's, as `kubectl debug --copy-to --keep-labels` leaves one: OME waits for its end."""
     create(cluster, namespace, service(engine=engine(1)))
     [group] = wait_settled(cluster, namespace, 0)
-    wait_phase(cluster, namespace, NAME, "Running", running=2)  # once it is Failed, nobody counts again
     members = cluster.list("pods", namespace)
     copied = copy.deepcopy(members[0])
     copied["metadata"] = {"name": "copied", "labels": copied["metadata"]["labels"]}
     create(cluster, namespace, {"apiVersion": "v1", "kind": "Pod", **copied, "status": {}})
+    wait_phase(
+        cluster, namespace, NAME, "Running", running=3
+    )  # kwok would make it run again, and nobody counts after Failed
     fail(cluster, namespace, "copied")
     wait_phase(cluster, namespace, NAME, "Failed", running=2, failed=1)
     assert codes(check(cluster, namespace)) == ["podgroup-failed"]
