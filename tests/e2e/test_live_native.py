@@ -122,9 +122,8 @@ def test_a_failed_podgroup(cluster: Cluster, native: OmeNative, namespace: str, 
     copied = copy.deepcopy(members[0])
     copied["metadata"] = {"name": "copied", "labels": copied["metadata"]["labels"]}
     create(cluster, namespace, {"apiVersion": "v1", "kind": "Pod", **copied, "status": {}})
-    wait_phase(
-        cluster, namespace, NAME, "Running", running=3
-    )  # kwok would make it run again, and nobody counts after Failed
+    # Or kwok would make it run again; and once the group is Failed, nobody counts its pods anew.
+    wait_phase(cluster, namespace, NAME, "Running", running=3)
     fail(cluster, namespace, "copied")
     wait_phase(cluster, namespace, NAME, "Failed", running=2, failed=1)
     assert codes(check(cluster, namespace)) == ["podgroup-failed"]
