@@ -35,9 +35,10 @@ golden: $(READY) ## rewrite the expectations of the golden cases; read the diff 
 	-$(BIN)/python -m pytest --quiet --update tests/test_cases.py
 	git --no-pager diff --stat tests/cases
 
-lint: $(READY) ## ruff, and the format
+lint: $(READY) ## ruff, the format, and that the planted mistakes apply
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tests/mutants/run.py --check
 
 type: $(READY) ## mypy, strict
 	$(BIN)/mypy

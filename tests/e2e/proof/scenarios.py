@@ -112,7 +112,7 @@ def restart(stage: Stage, ours: bool) -> Outcome:
         try:
             close(stage, node, True)
             with noticed(stage, namespace):
-                stage.cluster.api.delete("pods", lost["metadata"]["name"], namespace, gracePeriodSeconds="0")
+                stage.cluster.api.delete("pods", lost["metadata"]["name"], namespace)
             stage.cluster.wait(lambda: renewed(stage, namespace, before), 60, "all three pods to be made anew")
             gangs = stage.rest(namespace, 3, 3)
         finally:
@@ -322,7 +322,10 @@ def close(stage: Stage, node: str, closed: bool) -> None:
 
 @contextlib.contextmanager
 def noticed(stage: Stage, namespace: str) -> Iterator[None]:
-    """Keep a worker that is lost until its leader is ended too: of one that goes at once, LeaderWorkerSet may hear nothing."""
+    """Keep a worker that is lost until its leader is ended too: of one that goes at once, LeaderWorkerSet may hear nothing.
+
+    A pod that is deleted with time to end stays as long as kwok is paused.
+    """
     [leader] = [pod for pod in stage.pods(namespace) if pod["metadata"]["labels"][WORKER_INDEX] == "0"]
     name, uid = leader["metadata"]["name"], leader["metadata"]["uid"]
     with stage.cluster.part("kwok").paused():  # which lets pods go
