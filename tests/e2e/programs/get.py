@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 BIN = ROOT / ".programs" / "bin"
 PLATFORM = f"{sys.platform}-{platform.machine()}"
+
+_STANDARD_LIBRARY = threading.Lock()
 
 
 class CannotBring(Exception):
@@ -102,14 +105,18 @@ class Go:
     def make(self, binary: Path) -> None:
         """Build it without anything of the machine in it: no C, no paths, no state of the repository."""
         self.check_go()
-        compiled = " ".join(["all=-dwarf=false", *self.compiled])
+        compiled = " ".join(["-dwarf=false", *self.compiled])
         linked = " ".join(["-s -w", *self.linked])
-        flags = ["-trimpath", "-buildvcs=false", f"-gcflags={compiled}", f"-ldflags={linked}"]
+        # Go's own packages are compiled in one way for all programs, and only then the first of these: lanes that start
+        # together would each compile them.
+        flags = ["-trimpath", "-buildvcs=false", f"-gcflags=all={compiled}", "-gcflags=std=-dwarf=false"]
+        how: dict[str, Any] = {"cwd": self.module, "env": {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}}
+        with _STANDARD_LIBRARY:
+            run(["go", "build", *flags, "std"], "go could not build its standard library", **how)
         run(
-            ["go", "build", *flags, "-o", str(binary), self.package],
+            ["go", "build", *flags, f"-ldflags={linked}", "-o", str(binary), self.package],
             f"go could not build {self.package} in {self.module.relative_to(ROOT)}",
-            cwd=self.module,
-            env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"},
+            **how,
         )
 
     def check_go(self) -> None:
