@@ -111,7 +111,7 @@ def restart(stage: Stage, ours: bool) -> Outcome:
         node = lost["spec"]["nodeName"]
         try:
             close(stage, node, True)
-            with noticed(stage, namespace):
+            with noticed(stage, namespace, lost["metadata"]["name"]):
                 stage.cluster.api.delete("pods", lost["metadata"]["name"], namespace)
             stage.cluster.wait(lambda: renewed(stage, namespace, before), 60, "all three pods to be made anew")
             gangs = stage.rest(namespace, 3, 3)
@@ -129,7 +129,7 @@ def failed(stage: Stage, ours: bool) -> Outcome:
         before = stage.running(namespace, 3)
         stage.cluster.wait(lambda: stage.status(namespace, name).get("phase") == "Running", 30, "the phase Running")
         pod = stage.pods(namespace)[-1]["metadata"]["name"]
-        with noticed(stage, namespace):
+        with noticed(stage, namespace, pod):
             stage.cluster.api.patch("pods", pod, {"status": {"phase": "Failed"}}, namespace, "status")
         stage.cluster.wait(lambda: renewed(stage, namespace, before), 60, "the pods to be made anew")
         stage.running(namespace, 3)
@@ -231,8 +231,12 @@ def spares(stage: Stage, ours: bool) -> Outcome:
         def moved(build: str, index: int) -> bool:
             stage.cluster.apply(stage.render(manifests.native("blue", 1, 8, build), *words), namespace)
             with contextlib.suppress(ClusterError):
+                # An Instance keeps its index until all of it is gone; an update before that takes the one after next.
                 stage.cluster.wait(
-                    lambda: [(one.name, one.bound) for one in stage.gangs(namespace, 2)] == [(f"{NATIVE}{index}", 2)],
+                    lambda: (
+                        [(one.name, one.bound) for one in stage.gangs(namespace, 2)] == [(f"{NATIVE}{index}", 2)]
+                        and indices(stage, namespace) == [index]
+                    ),
                     GIVE_UP,
                     f"the Instance to be at {index}",
                 )
@@ -321,18 +325,26 @@ def close(stage: Stage, node: str, closed: bool) -> None:
 
 
 @contextlib.contextmanager
-def noticed(stage: Stage, namespace: str) -> Iterator[None]:
+def noticed(stage: Stage, namespace: str, worker: str) -> Iterator[None]:
     """Keep a worker that is lost until its leader is ended too: of one that goes at once, LeaderWorkerSet may hear nothing.
 
-    A pod that is deleted with time to end stays as long as kwok is paused.
+    One that failed goes at once when it is deleted, whatever its time to end, unless there is a finalizer.
     """
     [leader] = [pod for pod in stage.pods(namespace) if pod["metadata"]["labels"][WORKER_INDEX] == "0"]
     name, uid = leader["metadata"]["name"], leader["metadata"]["uid"]
-    with stage.cluster.part("kwok").paused():  # which lets pods go
+    with stage.cluster.part("kwok").paused():  # which lets pods go, their finalizers too
+        stage.cluster.api.patch("pods", worker, {"metadata": {"finalizers": ["example.com/until-noticed"]}}, namespace)
         yield
         stage.cluster.wait(
             lambda: uid not in {pod["metadata"]["uid"] for pod in stage.pods(namespace)}, 60, f"{name} to be ended"
         )
+        stage.cluster.api.patch("pods", worker, {"metadata": {"finalizers": None}}, namespace)
+
+
+def indices(stage: Stage, namespace: str) -> list[int]:
+    """Return the indices that OME's stand-in holds for Instances, also of those that are on their way out."""
+    replicas = stage.cluster.list("inferencereplicas", namespace)
+    return sorted(row["index"] for one in replicas for row in one.get("status", {}).get("instances") or [])
 
 
 def renewed(stage: Stage, namespace: str, before: set[str], count: int = 3) -> bool:
