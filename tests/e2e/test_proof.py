@@ -48,8 +48,9 @@ def test_a_claim_about_ome_1_3(on_stand_in: Stage, scenario: Scenario, ours: boo
 
 @named(LIMITS)
 def test_what_we_do_not_mend_is_as_the_page_says(on_ome: Stage, scenario: Scenario) -> None:
-    outcome = scenario.play(on_ome, True)
-    assert not scenario.claim(outcome), f"it is mended: say so on the page ({outcome})"
+    # It may happen and need not: the old workers can be gone before the scheduler counts them.
+    tries = (scenario.play(on_ome, True) for _ in range(3))
+    assert not all(map(scenario.claim, tries)), "not once in three times; if it is mended, say so on the page"
 
 
 def test_many_gangs() -> None:
