@@ -59,8 +59,8 @@ mutants: $(READY) ## plant mistakes, one at a time; the suite must catch each
 programs: $(READY)
 	$(BIN)/python tests/e2e/programs/get.py
 
-e2e: $(READY) programs ## bring the real programs and test against them
-	$(BIN)/python -m pytest --quiet tests/oracles tests/e2e
+e2e: $(READY) programs ## bring the real programs and test against them; AGAIN=3: a few that fail get a second try
+	$(BIN)/python tests/e2e/run.py --again $(or $(AGAIN),0)
 
 .PHONY: soak
 soak: $(READY) programs ## the reconciler with a fault every few seconds: make soak MINUTES=10
